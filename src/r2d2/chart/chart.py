@@ -1,0 +1,140 @@
+"""The chart of a batch, for reading: cells, values, merges, trees and contexts of each sentence.
+
+Sentences are counted as the caller gave them. Spans are half-open, in units of the input (words or pieces).
+Tensors keep their gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from r2d2.chart.cells import Cells
+from r2d2.trees import Span, Tree
+
+
+class Chart:
+    """What an induction leaves behind."""
+
+    def __init__(
+        self,
+        *,
+        e: Float[Tensor, "r d"],
+        log_p: Float[Tensor, " r"],
+        log_p_tree: Float[Tensor, " r"],
+        cells: Cells,
+        lengths: Sequence[int],
+        order: Sequence[int],
+        merged: Sequence[Int[Tensor, " _"]],
+        compositions: int,
+    ) -> None:
+        """`order[x]` is the caller's number of the x-th sentence inside the chart, `lengths[x]` its length, and
+        `merged[t]` the cells merged at step t, for the first sentences."""
+        self.compositions = compositions
+        """How many times f was evaluated, padding not counted."""
+        self._e, self._log_p, self._log_p_tree = e, log_p, log_p_tree
+        self._cells = cells
+        self._lengths, self._merged = lengths, merged
+        self._inside = {original: inside for inside, original in enumerate(order)}
+
+    def cells(self, sentence: int) -> list[Span]:
+        """All spans ever computed, leaves included, shorter before longer, left before right."""
+        ids = self._ids(sentence)
+        return list(zip(self._host.start[ids].tolist(), self._host.end[ids].tolist(), strict=True))
+
+    def vectors(self, sentence: int) -> Float[Tensor, "c d"]:
+        """The vectors e, in the order of `cells`."""
+        return self._e[self._rows(sentence)]
+
+    def log_p(self, sentence: int) -> Float[Tensor, " c"]:
+        """The log probability of each cell's own composition step, in the order of `cells`."""
+        return self._log_p[self._rows(sentence)]
+
+    def log_p_tree(self, sentence: int) -> Float[Tensor, " c"]:
+        """The log probability p~ of each cell's subtree, in the order of `cells`."""
+        return self._log_p_tree[self._rows(sentence)]
+
+    def merges(self, sentence: int) -> list[Span]:
+        """The spans that pruning merged into units, in that order."""
+        inside = self._inside[sentence]
+        spans = []
+        for step in self._host.merged:
+            if inside >= len(step):
+                break
+            spans.append((int(self._host.start[step[inside]]), int(self._host.end[step[inside]])))
+        return spans
+
+    def root(self, sentence: int) -> Float[Tensor, " d"]:
+        """The vector of the whole sentence, e_{1,n}."""
+        return self._e[self._root_id(sentence)]
+
+    def roots(self) -> Float[Tensor, "b d"]:
+        """The vectors of all whole sentences."""
+        inside = torch.tensor([self._inside[sentence] for sentence in range(len(self._inside))], device=self._e.device)
+        return self._e[self._cells.longest_from[inside, 0]]
+
+    def tree(self, sentence: int) -> Tree:
+        """The tree of the whole sentence, its leaves the positions 0 .. n-1.
+
+        Each cell is split at its best split, that of the highest log p~ without noise.
+        """
+        host = self._host
+        pending = [self._root_id(sentence)]
+        spans = []
+        while pending:
+            cell = pending.pop()
+            start, end = int(host.start[cell]), int(host.end[cell])
+            if end - start > 1:
+                spans.append((start, end))
+                best = int(host.best[cell])
+                pending += [int(host.right[cell, best]), int(host.left[cell, best])]
+        return Tree.from_spans(range(self._lengths[self._inside[sentence]]), spans)
+
+    def contexts(self, real: Bool[Tensor, "b n"]) -> tuple[Int[Tensor, " t"], Int[Tensor, " t"]]:
+        """For every real unit, in order, the longest cells ever computed that end before it and start after it.
+
+        The ids are rows of `all_vectors`; where there is no such cell, at the ends of a sentence, it is row 0.
+        """
+        inside = torch.tensor([self._inside[sentence] for sentence in range(len(real))], device=real.device)
+        n = self._cells.longest_from.shape[1] - 1
+        real = real[:, :n]
+        return self._cells.longest_to[inside, :-1][real], self._cells.longest_from[inside, 1:][real]
+
+    @property
+    def all_vectors(self) -> Float[Tensor, "r d"]:
+        """The vectors of all cells of all sentences; row 0 belongs to none and is zero."""
+        return self._e
+
+    def _root_id(self, sentence: int) -> int:
+        # The whole sentence is the longest cell from its first unit.
+        return int(self._cells.longest_from[self._inside[sentence], 0])
+
+    def _ids(self, sentence: int) -> np.ndarray:
+        host = self._host
+        ids = np.flatnonzero(host.sentence == self._inside[sentence])
+        return ids[np.lexsort((host.start[ids], host.end[ids] - host.start[ids]))]
+
+    def _rows(self, sentence: int) -> Tensor:
+        return torch.from_numpy(self._ids(sentence)).to(self._e.device)
+
+    @cached_property
+    def _host(self) -> _HostCells:
+        return _HostCells(self._cells, len(self._e), self._merged)
+
+
+class _HostCells:
+    """The integer facts of the cells, fetched from the device once, when somebody first reads the chart."""
+
+    def __init__(self, cells: Cells, rows: int, merged: Sequence[Tensor]) -> None:
+        def fetch(values: Tensor) -> np.ndarray:
+            return values[:rows].cpu().numpy()
+
+        self.sentence, self.start, self.end = fetch(cells.sentence), fetch(cells.start), fetch(cells.end)
+        self.left, self.right = fetch(cells.left), fetch(cells.right)
+        self.best = fetch(cells.score.argmax(dim=1))
+        self.merged = [step.cpu().numpy() for step in merged]

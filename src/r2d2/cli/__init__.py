@@ -1,0 +1,5 @@
+"""The command line, one verb a file."""
+
+from r2d2.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,45 @@
+"""The command `r2d2`: its verbs, and what a person sees when something is wrong."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from r2d2.cli.convert import convert
+from r2d2.cli.demo import demo
+from r2d2.errors import InputError
+from r2d2.version import __version__
+
+WRONG_INPUT = 2
+
+app = typer.Typer(
+    name="r2d2", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
+app.command()(convert)
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """R2D2: trees, phrase vectors and a bidirectional language model from raw text."""
+
+
+def main() -> None:
+    """Run the command line; wrong input is one line on standard error and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(WRONG_INPUT)

@@ -1,0 +1,241 @@
+"""R2D2Model (chart and sentence vectors) and R2D2ForBidirectionalLM (Section 2.3), as Hugging Face models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers import initialization as init
+from transformers.utils import ModelOutput
+
+from r2d2.chart import Chart, SpanFamily, Threshold, gumbel_noise, induce
+from r2d2.errors import InputError
+from r2d2.model.configuration import R2D2Config
+from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
+from r2d2.model.tree_lstm import TreeLSTM
+
+IGNORED_LABEL = -100
+
+
+@dataclass
+class R2D2Output(ModelOutput):
+    """`root` holds the sentences' vectors; `chart` is there on request."""
+
+    root: Tensor | None = None
+    chart: Chart | None = None
+
+
+@dataclass
+class R2D2LMOutput(ModelOutput):
+    """`loss` needs labels; `logits` are there when no labels were given."""
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    root: Tensor | None = None
+    chart: Chart | None = None
+
+
+class R2D2PreTrainedModel(PreTrainedModel):
+    """Initial values, loading and saving, shared by the models below."""
+
+    config: R2D2Config
+    config_class = R2D2Config
+    base_model_prefix = "model"
+    main_input_name = "input_ids"
+    _no_split_modules = ["RecursiveTransformer", "TreeLSTM"]  # noqa: RUF012
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        if isinstance(module, nn.Linear):  # as PyTorch makes them
+            init.kaiming_uniform_(module.weight, a=math.sqrt(5))
+            if module.bias is not None:
+                bound = 1 / math.sqrt(module.in_features)
+                init.uniform_(module.bias, -bound, bound)
+        elif isinstance(module, RecursiveLayer):
+            init.normal_(module.roles, std=1.0)
+        elif isinstance(module, TreeLSTM):
+            init.zeros_(module.prediction_bias)
+        else:
+            super()._init_weights(module)
+
+
+class R2D2Model(R2D2PreTrainedModel):
+    """Embeddings and the composition function f, run through the chart."""
+
+    def __init__(self, config: R2D2Config) -> None:
+        super().__init__(config)
+        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.composition = (TreeLSTM if config.composition == "tree_lstm" else RecursiveTransformer)(config)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        return self.embedding
+
+    def set_input_embeddings(self, value: nn.Module) -> None:
+        assert isinstance(value, nn.Embedding)
+        self.embedding = value
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "b n"],
+        attention_mask: Tensor | None = None,
+        protected_spans: Sequence[SpanFamily | None] | None = None,
+        m: Threshold | None = None,
+        return_chart: bool = False,
+        sample: bool | None = None,
+        temperature: float | None = None,
+    ) -> R2D2Output:
+        """Build the chart of a batch padded on the right.
+
+        `m` and `temperature` are the configuration's unless given. `sample` says whether splits are drawn with Gumbel
+        noise: in training, unless given.
+        """
+        chart = self.induce(input_ids, attention_mask, protected_spans, m, sample, temperature)
+        return R2D2Output(root=chart.roots(), chart=chart if return_chart else None)
+
+    def induce(
+        self,
+        input_ids: Int[Tensor, "b n"],
+        attention_mask: Tensor | None = None,
+        protected_spans: Sequence[SpanFamily | None] | None = None,
+        m: Threshold | None = None,
+        sample: bool | None = None,
+        temperature: float | None = None,
+    ) -> Chart:
+        """The chart itself; the arguments are those of `forward`."""
+        lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
+        return induce(
+            self.composition.leaves(self.embedding(input_ids)),
+            lengths,
+            partial(self.composition.compose, specials=self.special("sum", "cls")),
+            self.config.m if m is None else m,
+            protected_spans=protected_spans,
+            noise=gumbel_noise if (self.training if sample is None else sample) else None,
+            temperature=self.config.temperature if temperature is None else temperature,
+        )
+
+    def special(self, *names: str) -> Float[Tensor, "x d"]:
+        """The embeddings of special tokens, by name."""
+        ids = [getattr(self.config, f"{name}_token_id") for name in names]
+        return self.embedding(torch.tensor(ids, device=self.embedding.weight.device))
+
+    def predict_between(
+        self, left: Float[Tensor, "t w"], right: Float[Tensor, "t w"], at_start: Tensor, at_end: Tensor
+    ) -> Float[Tensor, "t d"]:
+        """f with [MASK] between contexts; `at_start` and `at_end` mark where [BOS] and [EOS] are the context."""
+        bos, eos = self.composition.leaves(self.special("bos", "eos"))
+        left = torch.where(at_start.unsqueeze(-1), bos, left)
+        right = torch.where(at_end.unsqueeze(-1), eos, right)
+        return self.composition.predict(left, right, mask=self.special("mask"))
+
+
+class LMHead(nn.Module):
+    """From h_[MASK] to scores over the vocabulary; the output matrix is the embedding table."""
+
+    def __init__(self, config: R2D2Config) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.decoder = nn.Linear(config.hidden_size, config.vocab_size)
+
+    def forward(self, h: Float[Tensor, "t d"]) -> Float[Tensor, "t v"]:
+        width = h.shape[-1:]
+        hidden = F.layer_norm(F.gelu(self.dense(F.layer_norm(h, width))), width)
+        logits: Tensor = self.decoder(hidden)
+        return logits
+
+
+class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
+    """Predicts every token from the longest cells to its left and right (Section 2.3)."""
+
+    _tied_weights_keys = {"lm_head.decoder.weight": "model.embedding.weight"}  # noqa: RUF012
+
+    def __init__(self, config: R2D2Config) -> None:
+        super().__init__(config)
+        self.model = R2D2Model(config)
+        self.lm_head = LMHead(config)
+        self.post_init()
+
+    def get_output_embeddings(self) -> nn.Linear:
+        return self.lm_head.decoder
+
+    def set_output_embeddings(self, value: nn.Linear) -> None:
+        self.lm_head.decoder = value
+
+    def forward(
+        self,
+        input_ids: Int[Tensor, "b n"],
+        attention_mask: Tensor | None = None,
+        labels: Int[Tensor, "b n"] | None = None,
+        protected_spans: Sequence[SpanFamily | None] | None = None,
+        m: Threshold | None = None,
+        return_chart: bool = False,
+        sample: bool | None = None,
+        temperature: float | None = None,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> R2D2LMOutput:
+        """Build the chart and predict every token.
+
+        The loss is the mean cross-entropy over the tokens whose label is not -100, padding aside; with
+        `num_items_in_batch` their sum divided by it. The other arguments are those of `R2D2Model.forward`.
+        """
+        chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature)
+        real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        logits = self.lm_head(self._between_contexts(chart, real))  # [t, v]
+        loss = None
+        padded = None
+        if labels is not None:
+            loss = lm_loss(logits, labels[real], num_items_in_batch)
+        else:
+            padded = logits.new_zeros(*input_ids.shape, logits.shape[-1])
+            padded[real] = logits
+        return R2D2LMOutput(loss=loss, logits=padded, root=chart.roots(), chart=chart if return_chart else None)
+
+    def _between_contexts(self, chart: Chart, real: Bool[Tensor, "b n"]) -> Float[Tensor, "t d"]:
+        left, right = chart.contexts(real)
+        vectors = chart.all_vectors
+        return self.model.predict_between(
+            vectors.index_select(0, left), vectors.index_select(0, right), left == 0, right == 0
+        )
+
+
+def lm_loss(
+    logits: Float[Tensor, "t v"], labels: Int[Tensor, " t"], num_items_in_batch: Tensor | int | None
+) -> Float[Tensor, ""]:
+    """Cross-entropy: the mean over labelled tokens, or their sum over `num_items_in_batch`."""
+    if num_items_in_batch is None:
+        return F.cross_entropy(logits.float(), labels, ignore_index=IGNORED_LABEL)
+    total = F.cross_entropy(logits.float(), labels, ignore_index=IGNORED_LABEL, reduction="sum")
+    return total / num_items_in_batch
+
+
+def check_input(input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None, vocab_size: int) -> list[int]:
+    """The sentences' lengths, or an error that names what is wrong with the batch."""
+    if input_ids.numel() == 0:
+        raise InputError(f"input_ids of shape {tuple(input_ids.shape)} must hold at least one token")
+    smallest, largest = (int(value) for value in torch.stack([input_ids.min(), input_ids.max()]).tolist())
+    if smallest < 0 or largest >= vocab_size:
+        wrong = smallest if smallest < 0 else largest
+        raise InputError(f"input_ids hold {wrong}, outside the vocabulary of {vocab_size}")
+    if attention_mask is None:
+        return [input_ids.shape[1]] * len(input_ids)
+    if attention_mask.shape != input_ids.shape:
+        raise InputError(
+            f"attention_mask of shape {tuple(attention_mask.shape)} must have the shape of input_ids, "
+            f"{tuple(input_ids.shape)}"
+        )
+    real = attention_mask.bool()
+    gapless = (real[:, 1:] <= real[:, :-1]).all(dim=1)
+    lengths = real.sum(dim=1)
+    for sentence, (length, whole) in enumerate(torch.stack([lengths, gapless], dim=1).tolist()):
+        if length == 0:
+            raise InputError(f"sentence {sentence} is empty: its attention_mask is all zeros")
+        if not whole:
+            raise InputError(f"attention_mask of sentence {sentence} must be ones followed by zeros, without holes")
+    return [int(length) for length in lengths.tolist()]

@@ -1,0 +1,18 @@
+"""Trees and spans as values, and their written forms. Knows nothing of models."""
+
+from r2d2.trees.brackets import read_brackets, write_brackets
+from r2d2.trees.drawing import draw, to_nltk
+from r2d2.trees.json import tree_from_json, tree_to_json
+from r2d2.trees.tree import Node, Span, Tree
+
+__all__ = [
+    "Node",
+    "Span",
+    "Tree",
+    "draw",
+    "read_brackets",
+    "to_nltk",
+    "tree_from_json",
+    "tree_to_json",
+    "write_brackets",
+]

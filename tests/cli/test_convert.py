@@ -1,0 +1,87 @@
+"""`r2d2 convert` as a user runs it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from r2d2.model import R2D2ForBidirectionalLM
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """A folder with a checkpoint of the release in three forms, and its configuration."""
+    tensors = load_file(GOLDEN / "m4.safetensors")
+    weights = {name.removeprefix("weights/"): value for name, value in tensors.items() if name.startswith("weights/")}
+    save_file(weights, tmp_path / "model.safetensors")
+    torch.save({f"module.{name}": value for name, value in weights.items()}, tmp_path / "model.bin")
+    torch.save({"model": weights, "note": "not a state dict"}, tmp_path / "wrapped.bin")
+    config = json.loads((GOLDEN / "m4.json").read_text())["config"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    return tmp_path
+
+
+def convert(
+    folder: Path, checkpoint: str, config: str = "config.json", out: str = "out"
+) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "r2d2", "convert", checkpoint, "--config", config, "--out", out],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("checkpoint", ["model.safetensors", "model.bin"])
+def test_a_converted_model_gives_the_golden_loss(release: Path, checkpoint: str) -> None:
+    done = convert(release, checkpoint)
+    assert done.returncode == 0, done.stderr
+    assert "m = 4" in done.stdout
+    model = R2D2ForBidirectionalLM.from_pretrained(release / "out").eval()
+    tensors = load_file(GOLDEN / "m4.safetensors")
+    ids = tensors["input_ids"]
+    torch.testing.assert_close(model(ids, tensors["attention_mask"], labels=ids).loss, tensors["loss"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"checkpoint": "absent.bin"}, "absent.bin: no such file"),
+        ({"checkpoint": "model.bin", "config": "absent.json"}, "absent.json: no such file"),
+        ({"checkpoint": "model.bin", "config": "broken.json"}, "broken.json:2: not JSON"),
+        ({"checkpoint": "broken.bin"}, "broken.bin: cannot be read as a checkpoint"),
+        ({"checkpoint": "broken.safetensors"}, "broken.safetensors: cannot be read as a checkpoint"),
+        ({"checkpoint": "wrapped.bin"}, "wrapped.bin: must hold a state dict"),
+        ({"checkpoint": "model.bin", "out": "taken"}, "taken exists already"),
+        ({"checkpoint": "model.bin", "config": "small.json"}, "parameter embedding.weight has shape (60, 16)"),
+    ],
+)
+def test_wrong_input_is_one_line_and_leaves_nothing(release: Path, arguments: dict, message: str) -> None:
+    (release / "broken.json").write_text('{"vocab_size":\n')
+    (release / "broken.bin").write_bytes(b"not a checkpoint")
+    (release / "broken.safetensors").write_bytes(b"not a checkpoint")
+    (release / "taken").mkdir()
+    small = json.loads((release / "config.json").read_text()) | {"vocab_size": 50}
+    (release / "small.json").write_text(json.dumps(small))
+    before = sorted(path.name for path in release.iterdir())
+    done = convert(release, **arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1, "no traceback"
+    assert sorted(path.name for path in release.iterdir()) == before
+
+
+def test_demo_draws_trees_and_says_that_the_model_is_untrained() -> None:
+    done = subprocess.run([sys.executable, "-m", "r2d2", "demo"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "untrained" in done.stdout
+    assert "surprised" in done.stdout
+    assert "compositions" in done.stdout
