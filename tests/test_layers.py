@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "r2d2"
-LAYERS = ["errors", "version", "trees", "chart", "model", "cli"]  # lowest first
+LAYERS = [
+    "errors",
+    "version",
+    "trees",
+    "metrics",
+    "data",
+    "chart",
+    "model",
+    "evaluation",
+    "training",
+    "cli",
+]  # lowest first
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE)
 
 

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2d2.errors import InputError
-from r2d2.trees import Node, Tree, draw, read_brackets, to_nltk, tree_from_json, tree_to_json, write_brackets
+from r2d2.trees import (
+    Node,
+    Tree,
+    draw,
+    merge_leaves,
+    read_brackets,
+    to_nltk,
+    tree_from_json,
+    tree_to_json,
+    write_brackets,
+)
 
 WORDS = st.text(st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=6).filter(
     lambda word: not any(escape in word for escape in ("-LRB-", "-RRB-", "-LSB-", "-RSB-", "-LCB-", "-RCB-"))
@@ -154,3 +164,16 @@ def test_drawing() -> None:
     assert lines[-1].split() == ["the", "dog", "barks"]
     assert drawing.count("·") == 2
     assert to_nltk(Tree(("word",))).leaves() == ["word"]
+
+
+def test_pieces_merge_into_words() -> None:
+    pieces = read_one("(S (X (Y a ##b) ##c) (Z d (W e ##f)))")
+    words = merge_leaves(pieces, [(0, 3), (3, 4), (4, 6)], ["abc", "d", "ef"])
+    assert write_brackets(words) == "(S abc (Z d ef))"
+    assert merge_leaves(Tree.from_nested([["a", "b"], "c"]), [(0, 3)]) == Tree((0,))
+
+
+@pytest.mark.parametrize("groups", [[(0, 2), (2, 3)], [(0, 1), (1, 3), (3, 4)], [(0, 1), (2, 4)]])
+def test_groups_that_do_not_fit_are_refused(groups: list) -> None:
+    with pytest.raises(InputError):
+        merge_leaves(Tree.from_nested([["a", "b"], ["c", "d"]]), groups)

@@ -9,6 +9,8 @@ import typer
 
 from r2d2.cli.convert import convert
 from r2d2.cli.demo import demo
+from r2d2.cli.tokenizer import tokenizer_app
+from r2d2.cli.train import train
 from r2d2.errors import InputError
 from r2d2.version import __version__
 
@@ -19,6 +21,8 @@ app = typer.Typer(
 )
 app.command()(convert)
 app.command()(demo)
+app.command()(train)
+app.add_typer(tokenizer_app, name="tokenizer")
 
 
 def _print_version(wanted: bool) -> None:

@@ -154,6 +154,9 @@ class LMHead(nn.Module):
 class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
     """Predicts every token from the longest cells to its left and right (Section 2.3)."""
 
+    accepts_loss_kwargs = (
+        True  # the loss is divided by `num_items_in_batch`, which the Trainer counts over all processes
+    )
     _tied_weights_keys = {"lm_head.decoder.weight": "model.embedding.weight"}  # noqa: RUF012
 
     def __init__(self, config: R2D2Config) -> None:

@@ -1,0 +1,70 @@
+"""`r2d2 tokenizer`: word pieces learnt from a corpus."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from r2d2.errors import InputError
+
+tokenizer_app = typer.Typer(no_args_is_help=True, help="Make tokenizers.", rich_markup_mode=None)
+
+
+@tokenizer_app.callback()
+def tokenizer() -> None:
+    """Make tokenizers."""
+
+
+@tokenizer_app.command()
+def train(
+    corpus: Annotated[list[str], typer.Argument(help="Files, folders or patterns; .gz is read as it is.")],
+    out: Annotated[Path, typer.Option(help="The folder to write, which must not exist yet.")],
+    format: Annotated[str, typer.Option(help="lines, text, wikitext, treebank or jsonl.")] = "lines",
+    vocab_size: Annotated[int, typer.Option(help="Pieces to learn at most, special tokens included.")] = 8000,
+    cased: Annotated[bool, typer.Option("--cased", help="Keep upper case and accents.")] = False,
+    chinese: Annotated[bool, typer.Option("--chinese", help="Learn a vocabulary of characters.")] = False,
+    min_frequency: Annotated[int, typer.Option(help="How often a piece must occur.")] = 2,
+    key: Annotated[str, typer.Option(help="jsonl: the key that holds the text.")] = "text",
+    split: Annotated[bool, typer.Option("--split", help="jsonl: the text is running text.")] = False,
+    prepare: Annotated[str, typer.Option(help="treebank: kim2019, ctb, sinica or none.")] = "kim2019",
+) -> None:
+    """Learn a WordPiece vocabulary from raw text."""
+    if out.exists():
+        raise InputError(f"{out} exists already; name a folder that does not")
+
+    from r2d2.data.formats import read_corpus
+    from r2d2.data.pieces import train_wordpiece
+
+    sentences = read_corpus(corpus, format, key=key, split=split, prepare=prepare)
+    pieces = train_wordpiece(
+        sentences,
+        vocab_size,
+        lowercase=not cased,
+        chinese=chinese,
+        min_frequency=min_frequency,
+        show_progress=sys.stderr.isatty(),
+    )
+    count = words = cut = unknown = 0
+    for encoded in pieces.encode_stream(sentences):
+        count += 1
+        words += len(encoded.words)
+        cut += len(encoded)
+        unknown += encoded.ids.count(pieces.unknown_id)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = out.with_name(out.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        pieces.save(unfinished)
+        unfinished.rename(out)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    left_out = "".join(f"; {number:,} {what} left out" for what, number in sentences.left_out.items())
+    typer.echo(f"read {count:,} sentences, {words:,} words{left_out}")
+    typer.echo(
+        f"wrote {out}: {pieces.vocab_size:,} pieces, {'cased' if cased else 'uncased'}; "
+        f"on this text {cut / words:.2f} pieces a word, {unknown / cut:.2%} of them unknown"
+    )

@@ -1,0 +1,40 @@
+"""`r2d2 train`: a recipe, carried out."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+INTERRUPTED = 130
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(help="A recipe: a YAML file.")],
+    changes: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Changes, such as training.epochs=3.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder; by default runs/NAME, NAME being the recipe's.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last good checkpoint.")] = False,
+) -> None:
+    """Train a model from raw text."""
+    from r2d2.training.recipe import read_recipe
+    from r2d2.training.run import train as carry_out
+
+    wanted = read_recipe(recipe, changes)
+    run = out or Path("runs") / wanted.name
+    outcome = carry_out(wanted, run, resume=resume)
+    if outcome.finished:
+        if outcome.speaks:
+            typer.echo(f"finished after {outcome.step:,} updates: {outcome.model}")
+        return
+    if outcome.speaks:
+        words = ["r2d2", "train", str(recipe), *(changes or []), *(["--out", str(out)] if out else []), "--resume"]
+        typer.echo(
+            f"stopped after {outcome.step:,} updates, which are saved. Go on with: {shlex.join(words)}", err=True
+        )
+    raise typer.Exit(INTERRUPTED)

@@ -1,0 +1,1 @@
+"""Corpora, treebanks, pieces and batches."""

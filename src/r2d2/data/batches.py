@@ -1,0 +1,86 @@
+"""Batches under a token budget: sentences of like length together, in an order that changes every epoch.
+
+Which sentences share a batch is settled once, by the seed, so that every epoch has the same number of batches; the
+order of the batches is drawn anew for each epoch from seed and epoch alone. So a run that is interrupted and resumed
+sees exactly the batches it would have seen.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Sampler
+
+from r2d2.errors import InputError
+
+IGNORED_LABEL = -100
+
+
+class TokenBudgetBatches(Sampler[list[int]]):
+    """Batches of sentence numbers, at most `tokens` tokens and `sentences` sentences each.
+
+    A sentence longer than the budget is a batch of its own. There is no attribute `batch_size`, which accelerate would
+    take for a promise that all batches are of one size.
+    """
+
+    def __init__(self, lengths: Sequence[int] | np.ndarray, *, tokens: int, sentences: int, seed: int = 0) -> None:
+        if len(lengths) == 0:
+            raise InputError("there is no sentence to make batches of")
+        self.seed = seed
+        self.epoch = 0
+        self.batches = group_by_length(lengths, tokens=tokens, sentences=sentences, seed=seed)
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = list(range(len(self.batches)))
+        random.Random(f"batches {self.seed} {self.epoch}").shuffle(order)
+        for number in order:
+            yield self.batches[number]
+
+
+def group_by_length(
+    lengths: Sequence[int] | np.ndarray, *, tokens: int, sentences: int, seed: int = 0
+) -> list[list[int]]:
+    """Cut the sentences, sorted by length and shuffled within a length, into batches.
+
+    >>> group_by_length([5, 2, 5, 2, 9], tokens=10, sentences=2)[-1]
+    [4]
+    """
+    if tokens < 1 or sentences < 1:
+        raise InputError(f"tokens ({tokens}) and sentences ({sentences}) of a batch must be at least 1")
+    lengths = np.asarray(lengths)
+    shuffled = np.random.default_rng(seed).permutation(len(lengths))
+    by_length = shuffled[np.argsort(lengths[shuffled], kind="stable")]
+    batches: list[list[int]] = []
+    total = 0
+    for number, length in zip(by_length.tolist(), lengths[by_length].tolist(), strict=True):
+        if not batches or total + length > tokens or len(batches[-1]) == sentences:
+            batches.append([])
+            total = 0
+        batches[-1].append(number)
+        total += length
+    return batches
+
+
+def collate(sentences: Sequence[Sequence[int]], pad_token_id: int) -> dict[str, Tensor]:
+    """Pad token ids on the right, with the mask and the labels that go with them.
+
+    >>> collate([[7, 8], [9]], pad_token_id=0)["labels"].tolist()
+    [[7, 8], [9, -100]]
+    """
+    longest = max(len(sentence) for sentence in sentences)
+    ids = torch.full((len(sentences), longest), pad_token_id, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, sentence in enumerate(sentences):
+        ids[row, : len(sentence)] = torch.as_tensor(sentence, dtype=torch.long)
+        mask[row, : len(sentence)] = 1
+    return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, IGNORED_LABEL)}

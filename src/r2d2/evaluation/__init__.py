@@ -1,0 +1,1 @@
+"""What needs a model to be measured: pseudo-perplexity, and parsing against a treebank."""

@@ -1,0 +1,1 @@
+"""From a recipe to a model: the Trainer, its recipes, checkpoints and runs."""

@@ -1,0 +1,226 @@
+"""A recipe: everything that defines a training run, as a YAML file with keys that can be changed on the command line.
+
+    r2d2 train recipes/wikitext2-small.yaml corpus.root=../data training.epochs=3
+
+The sections below are the keys, with what they mean and their defaults. Paths are relative to `corpus.root`, which is
+relative to the folder the command runs in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from r2d2.chart import Threshold, check_threshold
+from r2d2.errors import InputError
+from r2d2.training.schedule import Schedule, check_schedule
+from r2d2.training.schema import build, to_plain, unknown_key
+
+Format = Literal["lines", "text", "wikitext", "treebank", "jsonl", "grammar"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where raw text comes from."""
+
+    path: str = ""
+    """A file, a folder or a glob; for the format grammar nothing."""
+    format: Format = "lines"
+    sentences: int | None = None
+    """Take this many sentences from the start; for the format grammar, how many to generate."""
+    split: Literal["train", "dev", "test"] = "train"
+    """For the format grammar: which part."""
+    headings: bool = False
+    """For the format wikitext: keep headings."""
+    prepare: str = "kim2019"
+    """For the format treebank: which words are kept."""
+    lower: bool = False
+    """For the format treebank: make words lower case."""
+
+
+@dataclass(frozen=True)
+class CorpusSection:
+    train: list[Source]
+    valid: list[Source]
+    root: str = "."
+    """The folder that paths are relative to."""
+    min_pieces: int = 3
+    max_pieces: int = 128
+    valid_sentences: int = 500
+    """Held-out loss is taken over this many sentences of `valid`, spread evenly."""
+
+
+@dataclass(frozen=True)
+class TokenizerSection:
+    vocab_size: int = 8000
+    """Train a WordPiece vocabulary of this size on the training text, unless one of the next two is given."""
+    vocab: str | None = None
+    """An existing vocab.txt."""
+    folder: str | None = None
+    """A tokenizer saved before."""
+    lowercase: bool = True
+    chinese: bool = False
+
+
+@dataclass(frozen=True)
+class ModelSection:
+    hidden_size: int = 128
+    intermediate_size: int = 512
+    num_hidden_layers: int = 2
+    num_attention_heads: int = 4
+    composition: Literal["transformer", "tree_lstm"] = "transformer"
+    m: int | str = 4
+    """The threshold of evaluation and of the finished model; training may follow `training.m`."""
+    dropout: float = 0.1
+    start_from: str | None = None
+    """Continue from this model folder, its tokenizer and sizes included, with a fresh schedule."""
+
+
+@dataclass(frozen=True)
+class BatchSection:
+    tokens: int = 1024
+    sentences: int = 64
+
+
+@dataclass(frozen=True)
+class TrainingSection:
+    epochs: float | None = None
+    steps: int | None = None
+    """Train for this many updates; give either epochs or steps."""
+    learning_rate: float = 1e-3
+    warmup: float = 0.01
+    """The share of updates over which the learning rate rises; then it falls linearly to 0."""
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    """Gradients are scaled down to this norm; 0 for no clipping."""
+    accumulation: int = 1
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    adam_epsilon: float = 1e-6
+    m: dict[float, int | str] | None = None
+    """Thresholds from given shares of training on, such as {0.0: 2, 0.3: 4}."""
+    log_every: int = 20
+    temperature: dict[float, float] | None = None
+    """Gumbel temperatures at given shares of training, linear in between, such as {0.0: 2.0, 1.0: 0.5}."""
+
+
+@dataclass(frozen=True)
+class EvaluationSection:
+    every: int = 500
+    """Evaluate after this many updates, and at the end."""
+    pppl_sentences: int = 50
+    """Pseudo-perplexity is taken over this many of the held-out sentences; 0 for none."""
+    treebank: str | None = None
+    """A file or folder of bracketed trees to parse and score, or `grammar`."""
+    treebank_sentences: int = 500
+    prepare: str = "kim2019"
+    level: Literal["word", "piece"] = "word"
+    watch: list[str] = field(default_factory=list)
+    """Sentences whose trees are drawn at each evaluation; by default three of the held-out ones."""
+
+
+@dataclass(frozen=True)
+class CheckpointSection:
+    every: int = 500
+    """Save after this many updates; also at each new best, and when interrupted."""
+    keep_last: int = 2
+    keep_best: int = 1
+    metric: Literal["loss", "pppl", "f1"] = "loss"
+    export: Literal["last", "best", "average_last", "average_best"] = "best"
+    """What the finished model is: one checkpoint, or the mean of those kept."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    name: str
+    corpus: CorpusSection
+    tokenizer: TokenizerSection = TokenizerSection()
+    model: ModelSection = ModelSection()
+    batches: BatchSection = BatchSection()
+    training: TrainingSection = TrainingSection()
+    evaluation: EvaluationSection = EvaluationSection()
+    checkpoints: CheckpointSection = CheckpointSection()
+    seed: int = 0
+    about: str = ""
+    """A sentence for people who look at the file."""
+
+    def __post_init__(self) -> None:
+        check_threshold(self.model.m)
+        training = self.training
+        if (training.epochs is None) == (training.steps is None):
+            raise InputError("training.epochs or training.steps must be given, and not both")
+        for key, value in (("training.epochs", training.epochs), ("training.steps", training.steps)):
+            if value is not None and value <= 0:
+                raise InputError(f"{key} ({value}) must be above 0")
+        if training.m is not None:
+            check_schedule("training.m", training.m)
+            for m in training.m.values():
+                check_threshold(m)
+        if training.temperature is not None:
+            check_schedule("training.temperature", training.temperature)
+        for key, count in (
+            ("evaluation.every", self.evaluation.every),
+            ("checkpoints.every", self.checkpoints.every),
+            ("checkpoints.keep_last", self.checkpoints.keep_last),
+            ("training.accumulation", training.accumulation),
+            ("training.log_every", training.log_every),
+        ):
+            if count < 1:
+                raise InputError(f"{key} ({count}) must be at least 1")
+        if self.checkpoints.metric == "f1" and self.evaluation.treebank is None:
+            raise InputError("checkpoints.metric (f1) needs evaluation.treebank")
+        if self.checkpoints.metric == "pppl" and self.evaluation.pppl_sentences == 0:
+            raise InputError("checkpoints.metric (pppl) needs evaluation.pppl_sentences above 0")
+
+    @property
+    def m_schedule(self) -> Schedule[Threshold]:
+        return Schedule.steps(self.training.m or {0.0: self.model.m})
+
+    @property
+    def temperature_schedule(self) -> Schedule[float]:
+        return Schedule.line(self.training.temperature or {0.0: 1.0})
+
+    def to_yaml(self) -> str:
+        text: str = yaml.safe_dump(to_plain(self), sort_keys=False, allow_unicode=True)
+        return text
+
+
+def read_recipe(path: Path, changes: list[str] | None = None) -> Recipe:
+    """A recipe from a YAML file, with changes of the form section.key=value."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such recipe") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f":{mark.line + 1}" if mark else ""
+        raise InputError(f"{path}{place}: not YAML: {getattr(error, 'problem', error)}") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: must hold a mapping of keys to values")
+    for change in changes or []:
+        _apply(values, change)
+    try:
+        return build(Recipe, values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _apply(values: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals:
+        raise InputError(f"{change!r} must have the form key=value")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise InputError(f"{change!r}: the value is not YAML") from None
+    *sections, last = key.split(".")
+    place = values
+    for section in sections:
+        if not isinstance(place.get(section), dict | type(None)):
+            raise InputError(unknown_key(key, section, [name for name in place if isinstance(place[name], dict)]))
+        place = place.setdefault(section, {})
+    place[last] = value

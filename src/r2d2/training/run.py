@@ -1,0 +1,235 @@
+"""A training run: a folder, a recipe, and everything from raw text to a finished model.
+
+run/recipe.yaml      what defines the run; a resume must ask for the same
+run/tokenizer/       the pieces
+run/cache/           corpora in pieces
+run/checkpoint-N/    sealed checkpoints
+run/metrics.jsonl    every figure logged;  run/tensorboard/ the same as curves;  run/trees.txt trees at evaluations
+run/model/           the finished model with its tokenizer
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from accelerate import PartialState
+from rich.console import Console
+from transformers import set_seed
+from transformers.utils import logging as transformers_logging
+
+from r2d2.data.batches import TokenBudgetBatches
+from r2d2.data.pieces import Pieces
+from r2d2.errors import InputError
+from r2d2.metrics import PROTOCOL, trivial_baselines
+from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
+from r2d2.training.callbacks import Record, SaveWhenInterrupted, ShowProgress
+from r2d2.training.checkpoints import average_weights, best_of, find_checkpoints, write_weights
+from r2d2.training.evaluator import Evaluator, spread
+from r2d2.training.material import Texts, lengths_of, make_gold, make_pieces, make_watched
+from r2d2.training.recipe import Recipe
+from r2d2.training.schema import to_plain
+from r2d2.training.trainer import R2D2Trainer
+from r2d2.trees import Tree, draw
+
+RECIPE, TOKENIZER, MODEL, TREES = "recipe.yaml", "tokenizer", "model", "trees.txt"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: finished with a model, or interrupted and waiting to be resumed.
+
+    Of several processes one is to tell: `speaks`.
+    """
+
+    finished: bool
+    step: int
+    model: Path | None
+    speaks: bool
+
+
+def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console | None = None) -> Outcome:
+    """Carry out a recipe in a folder, from the start or from the last good checkpoint."""
+    processes = PartialState(cpu=not torch.accelerator.is_available())
+    say = _speaker(console or Console(stderr=True), processes.is_main_process)
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    checkpoint = None
+    with processes.main_process_first():
+        if processes.is_main_process:
+            open_folder(recipe, run, resume=resume)
+            checkpoint = last_good_checkpoint(run, say) if resume else None
+        elif resume:
+            checkpoint = last_good_checkpoint(run, lambda line: None)
+    if (run / MODEL).is_dir():
+        say(f"{run / MODEL} is there already: this run is finished")
+        return Outcome(True, checkpoint_step(checkpoint), run / MODEL, processes.is_main_process)
+
+    root = Path(recipe.corpus.root)
+    with processes.main_process_first():
+        texts, held_out_texts = (Texts(s, root, recipe.seed) for s in (recipe.corpus.train, recipe.corpus.valid))
+        pieces = _pieces(recipe, texts, root, run)
+        sentences, lines = texts.in_pieces(pieces, recipe, run / "cache")
+        held_out, held_out_lines = held_out_texts.in_pieces(pieces, recipe, run / "cache")
+    for name, described in (("train", lines), ("valid", held_out_lines)):
+        for line in described:
+            say(f"{name}: {line}")
+    gold = make_gold(recipe, pieces, root)
+    watched = make_watched(recipe, pieces, gold, held_out_texts)
+    if gold is not None:
+        say(PROTOCOL)
+        for name, report in trivial_baselines(gold.trees, seed=recipe.seed).items():
+            say(f"  {name:12} F1 {report.sentence_f1:5.2f}   strict {report.strict_sentence_f1 or float('nan'):5.2f}")
+
+    set_seed(recipe.seed)
+    model = new_model(recipe, pieces)
+    budget = recipe.batches
+    batches = TokenBudgetBatches(
+        lengths_of(sentences), tokens=budget.tokens, sentences=budget.sentences, seed=recipe.seed
+    )
+    say(
+        f"model: {model.num_parameters():,} parameters, vocabulary {pieces.vocab_size:,}; {len(batches):,} batches an epoch"
+    )
+    record, progress, interrupt = Record(run), ShowProgress(console or Console(stderr=True)), SaveWhenInterrupted()
+    evaluator = Evaluator(
+        spread(held_out["input_ids"][:], recipe.corpus.valid_sentences),
+        recipe.evaluation.pppl_sentences,
+        gold,
+        watched,
+        show=lambda trees: _show_trees(trees, run, record, trainer),
+        rank=processes.process_index,
+        processes=processes.num_processes,
+    )
+    shown = [progress] if processes.is_main_process else []
+    trainer = R2D2Trainer(model, recipe, run, sentences, batches, evaluator, [record, interrupt, *shown])
+    progress.trainer = trainer
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint is not None else None)
+    step = trainer.state.global_step
+    if interrupt.interrupted and step < trainer.state.max_steps:
+        return Outcome(False, step, None, processes.is_main_process)
+    processes.wait_for_everyone()
+    if processes.is_main_process:
+        export(recipe, run, pieces)
+    processes.wait_for_everyone()
+    return Outcome(True, step, run / MODEL, processes.is_main_process)
+
+
+def open_folder(recipe: Recipe, run: Path, *, resume: bool) -> None:
+    """Make the run's folder, or make sure that it holds this very run."""
+    written = run / RECIPE
+    if not resume:
+        if run.exists() and any(run.iterdir()):
+            what = "a run already; go on with it by --resume" if written.exists() else "something else"
+            raise InputError(f"{run} holds {what}, or name another folder with --out")
+        run.mkdir(parents=True, exist_ok=True)
+        unfinished = run / f"{RECIPE}.unfinished"
+        unfinished.write_text(recipe.to_yaml(), encoding="utf-8")
+        unfinished.rename(written)
+        return
+    if not written.exists():
+        raise InputError(f"{run} holds no run to resume: it has no {RECIPE}")
+    differences = _differences(yaml.safe_load(written.read_text(encoding="utf-8")), to_plain(recipe))
+    if differences:
+        raise InputError(f"{run} holds another run; it differs in {'; '.join(differences)}")
+
+
+def last_good_checkpoint(run: Path, say: Callable[[str], None]) -> Path | None:
+    """The newest sealed checkpoint; broken ones are passed over with a warning."""
+    good, bad = find_checkpoints(run)
+    for folder in bad:
+        say(f"warning: {folder} is damaged or was cut off, and is passed over")
+    if good:
+        say(f"resuming from {good[-1].folder}")
+        return good[-1].folder
+    say("no checkpoint yet: starting from the beginning")
+    return None
+
+
+def checkpoint_step(folder: Path | None) -> int:
+    return 0 if folder is None else int(folder.name.removeprefix("checkpoint-"))
+
+
+def new_model(recipe: Recipe, pieces: Pieces) -> R2D2ForBidirectionalLM:
+    """A model of random weights, or the one the recipe continues from."""
+    section = recipe.model
+    if section.start_from is not None:
+        model: R2D2ForBidirectionalLM = R2D2ForBidirectionalLM.from_pretrained(
+            section.start_from, local_files_only=True
+        )
+        model.config.m = section.m
+        return model
+    special_ids: dict[str, Any] = dict(pieces.special_ids())
+    config = R2D2Config(
+        vocab_size=pieces.vocab_size,
+        hidden_size=section.hidden_size,
+        intermediate_size=section.intermediate_size,
+        num_hidden_layers=section.num_hidden_layers,
+        num_attention_heads=section.num_attention_heads,
+        composition=section.composition,
+        m=section.m,
+        hidden_dropout_prob=section.dropout,
+        attention_probs_dropout_prob=section.dropout,
+        **special_ids,
+    )
+    return R2D2ForBidirectionalLM(config)
+
+
+def export(recipe: Recipe, run: Path, pieces: Pieces) -> None:
+    """Write the finished model: a checkpoint's weights, or the mean of several, with the tokenizer."""
+    section = recipe.checkpoints
+    good, _ = find_checkpoints(run)
+    if section.export.endswith("best"):
+        best = best_of(good, section.keep_best, lower_is_better=section.metric != "f1")
+        chosen = best if section.export == "average_best" else best[:1]
+    else:
+        chosen = good[-section.keep_last :] if section.export == "average_last" else good[-1:]
+    unfinished = run / f"{MODEL}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    shutil.copy(chosen[0].folder / "config.json", unfinished)
+    write_weights(average_weights(chosen), unfinished / "model.safetensors")
+    pieces.save(unfinished)
+    shutil.copy(run / RECIPE, unfinished)
+    os.replace(unfinished, run / MODEL)
+
+
+def _pieces(recipe: Recipe, texts: Texts, root: Path, run: Path) -> Pieces:
+    folder = run / TOKENIZER
+    if not folder.is_dir():
+        unfinished = run / f"{TOKENIZER}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        make_pieces(recipe, texts, root).save(unfinished)
+        unfinished.rename(folder)
+    return Pieces.load(folder)
+
+
+def _show_trees(trees: list[Tree], run: Path, record: Record, trainer: R2D2Trainer) -> None:
+    text = "\n".join(draw(tree) for tree in trees)
+    step = trainer.state.global_step
+    with (run / TREES).open("a", encoding="utf-8") as stream:
+        stream.write(f"step {step}\n\n{text}\n\n")
+    record.show_text("trees", text, step)
+
+
+def _speaker(console: Console, is_main: bool) -> Callable[[str], None]:
+    def say(line: str) -> None:
+        if is_main:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    return say
+
+
+def _differences(old: object, new: object, path: str = "") -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [
+            difference
+            for key in [*old, *(key for key in new if key not in old)]
+            for difference in _differences(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+        ]
+    return [] if old == new else [f"{path}: {old!r} there, {new!r} here"]

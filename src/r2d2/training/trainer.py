@@ -1,0 +1,177 @@
+"""The Hugging Face Trainer, taught what R2D2 needs: token-budget batches, schedules of m and of the temperature,
+evaluation of language model and trees, and checkpoints that are sealed before old ones go."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from torch import nn
+from torch.utils.data import DataLoader
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
+from r2d2.data.batches import TokenBudgetBatches, collate
+from r2d2.errors import InputError
+from r2d2.model import R2D2ForBidirectionalLM
+from r2d2.training.checkpoints import rotate, seal
+from r2d2.training.recipe import Recipe
+
+Metrics = dict[str, float]
+
+
+class R2D2Trainer(Trainer):
+    """Trains on `sentences` (token ids by number) in the order of `batches`.
+
+    `evaluate_model` measures a model: it is called at every evaluation, on every process, and must give the same
+    metrics on all of them, among them the recipe's `checkpoints.metric`.
+    """
+
+    def __init__(
+        self,
+        model: R2D2ForBidirectionalLM,
+        recipe: Recipe,
+        run: Path,
+        sentences: Sequence[Any],
+        batches: TokenBudgetBatches,
+        evaluate_model: Callable[[R2D2ForBidirectionalLM], Metrics],
+        callbacks: list[TrainerCallback],
+    ) -> None:
+        self.recipe, self.run = recipe, run
+        self.batches = batches
+        self.evaluate_model = evaluate_model
+        self.m, self.temperature = recipe.m_schedule, recipe.temperature_schedule
+        self.tokens_seen = 0
+        self.measured: tuple[int, float] | None = None  # the step of the last evaluation, and the metric there
+        pad = model.config.pad_token_id
+        super().__init__(
+            model=model,
+            args=training_arguments(recipe, run),
+            data_collator=lambda rows: collate([row["input_ids"] for row in rows], pad),
+            train_dataset=sentences,
+            eval_dataset=[],  # asked for, and never looked at: `evaluate` has its own material
+            callbacks=[FollowSampler(batches), EvaluateAtTheEnd(), *callbacks],
+        )
+        self.remove_callback(PrinterCallback)
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        loader: DataLoader[Any] = DataLoader(
+            self.train_dataset,  # type: ignore[arg-type]
+            batch_sampler=self.batches,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+        prepared: DataLoader[Any] = self.accelerator.prepare(loader)
+        return prepared
+
+    def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        done = self.state.global_step / self.state.max_steps
+        self.tokens_seen += int(inputs["attention_mask"].sum())
+        scheduled = {"m": self.m(done), "temperature": self.temperature(done)}
+        return super().compute_loss(model, inputs | scheduled, *args, **kwargs)
+
+    def floating_point_ops(self, inputs: dict[str, Any]) -> int:
+        """None are counted: the Trainer's formula knows nothing of charts."""
+        return 0
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Metrics:
+        """Measure the model as it is, at the threshold it will be used with."""
+        model = self.accelerator.unwrap_model(self.model)
+        metrics = {f"eval_{name}": value for name, value in self.evaluate_model(model).items()}
+        self.measured = (self.state.global_step, metrics[f"eval_{self.recipe.checkpoints.metric}"])
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
+
+    def _determine_best_metric(self, metrics: Metrics, trial: Any) -> bool:
+        is_best = super()._determine_best_metric(metrics, trial)
+        if is_best:
+            self.control.should_save = True
+        return is_best
+
+    def _save_checkpoint(self, model: nn.Module, trial: Any) -> None:
+        folder = self.run / f"checkpoint-{self.state.global_step}"
+        if folder.exists() and self.args.should_save:  # of a run that was cut off here once before
+            shutil.rmtree(folder)
+        self.accelerator.wait_for_everyone()
+        metric = self.measured[1] if self.measured and self.measured[0] == self.state.global_step else None
+        keep = self.recipe.checkpoints
+        try:
+            super()._save_checkpoint(model, trial)
+            self.accelerator.wait_for_everyone()
+            if self.args.should_save:
+                seal(folder, metric)
+                rotate(
+                    self.run,
+                    keep_last=keep.keep_last,
+                    keep_best=keep.keep_best,
+                    lower_is_better=keep.metric != "f1",
+                )
+        except (
+            OSError,
+            RuntimeError,
+            SafetensorError,
+        ) as error:  # a full disk is any of these, depending on who writes
+            shutil.rmtree(folder, ignore_errors=True)
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InputError(
+                f"{folder} could not be saved: {reason}. Earlier checkpoints are untouched: make room and go on "
+                "with --resume"
+            ) from error
+
+
+def training_arguments(recipe: Recipe, run: Path) -> TrainingArguments:
+    """The recipe in the Trainer's words."""
+    training = recipe.training
+    accelerated = torch.accelerator.is_available()
+    return TrainingArguments(
+        output_dir=str(run),
+        max_steps=training.steps if training.steps is not None else -1,
+        num_train_epochs=training.epochs if training.epochs is not None else 1.0,
+        learning_rate=training.learning_rate,
+        warmup_steps=training.warmup,
+        lr_scheduler_type="linear",
+        weight_decay=training.weight_decay,
+        adam_epsilon=training.adam_epsilon,
+        max_grad_norm=training.clip,
+        gradient_accumulation_steps=training.accumulation,
+        bf16=training.precision == "bfloat16",
+        fp16=training.precision == "float16",
+        seed=recipe.seed,
+        logging_steps=training.log_every,
+        eval_strategy="steps",
+        eval_steps=recipe.evaluation.every,
+        save_strategy="steps",
+        save_steps=recipe.checkpoints.every,
+        metric_for_best_model=recipe.checkpoints.metric,
+        greater_is_better=recipe.checkpoints.metric == "f1",
+        average_tokens_across_devices=True,
+        ddp_find_unused_parameters=False,
+        remove_unused_columns=False,
+        dataloader_pin_memory=accelerated,
+        use_cpu=not accelerated,
+        disable_tqdm=True,
+        report_to="none",
+    )
+
+
+class FollowSampler(TrainerCallback):
+    """Tells the batches which epoch it is. Through accelerate's wrappers the Trainer's own word does not reach them
+    when two processes resume in mid-epoch, and the wrong batches would be replayed."""
+
+    def __init__(self, batches: TokenBudgetBatches) -> None:
+        self.batches = batches
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.batches.set_epoch(int(state.epoch or 0))
+
+
+class EvaluateAtTheEnd(TrainerCallback):
+    """The last step is evaluated and saved whatever the intervals."""
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step >= state.max_steps:
+            control.should_log = control.should_evaluate = control.should_save = True

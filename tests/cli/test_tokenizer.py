@@ -1,0 +1,68 @@
+"""`r2d2 tokenizer train` as a user runs it, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from r2d2.data.pieces import Pieces
+
+LINES = "The old dog saw the river.\nThe dogs barked at the river again.\n\nOld dogs bark.\n" * 3
+
+
+def train(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "r2d2", "tokenizer", "train", *arguments], cwd=folder, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    (tmp_path / "corpus.txt").write_text(LINES)
+    (tmp_path / "wiki.txt").write_text(" = Rivers = \n The <unk> river rose . The river fell again . \n")
+    (tmp_path / "latin.txt").write_bytes(b"good\ncaf\xe9\n")
+    (tmp_path / "taken").mkdir()
+    return tmp_path
+
+
+def test_a_trained_tokenizer_can_be_loaded_and_its_numbers_are_printed(corpus: Path) -> None:
+    done = train(corpus, "corpus.txt", "--vocab-size", "60", "--out", "new/pieces")
+    assert done.returncode == 0, done.stderr
+    pieces = Pieces.load(corpus / "new" / "pieces")
+    encoded = [pieces.encode(line) for line in LINES.splitlines() if line]
+    words, cut = sum(len(sentence.words) for sentence in encoded), sum(map(len, encoded))
+    assert f"read 9 sentences, {words} words" in done.stdout
+    assert f"wrote new/pieces: {pieces.vocab_size} pieces, uncased" in done.stdout
+    assert f"{cut / words:.2f} pieces a word, 0.00% of them unknown" in done.stdout
+    assert done.stderr == ""
+
+
+def test_format_and_case_are_heeded_and_headings_counted(corpus: Path) -> None:
+    done = train(corpus, "wiki.txt", "--format", "wikitext", "--cased", "--min-frequency", "1", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "read 2 sentences, 10 words; 1 headings left out" in done.stdout
+    assert "cased; on this text" in done.stdout
+    pieces = Pieces.load(corpus / "out")
+    assert pieces.encode("The").ids != pieces.encode("the").ids
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.txt", "--out", "out"], "absent.txt: no such file"),
+        (["corpus.txt", "--out", "taken"], "taken exists already"),
+        (["corpus.txt", "--out", "out", "--format", "csv"], "format ('csv') must be one of"),
+        (["corpus.txt", "--out", "out", "--vocab-size", "3"], "vocab_size (3) must be at least"),
+        (["latin.txt", "--out", "out"], "latin.txt:2: byte 4 of this line (0xe9) is not UTF-8"),
+    ],
+)
+def test_wrong_input_is_one_line_and_leaves_nothing(corpus: Path, arguments: list[str], message: str) -> None:
+    before = sorted(corpus.iterdir())
+    done = train(corpus, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1, "no traceback"
+    assert sorted(corpus.iterdir()) == before

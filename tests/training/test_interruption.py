@@ -1,0 +1,157 @@
+"""Nothing is lost: kill -9, Ctrl-C, damage, a full disk, a folder in use. Real processes throughout."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from r2d2.errors import InputError
+from r2d2.training.checkpoints import MANIFEST, find_checkpoints
+from r2d2.training.recipe import read_recipe
+from r2d2.training.run import open_folder
+from training.runs import RECIPE, finish, kill_when, same_weights, start
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    output = finish(start(folder))
+    assert "finished after 60 updates" in output
+    return folder / "runs" / "tiny"
+
+
+def test_killed_at_random_moments_and_resumed_to_the_same_bits(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "tiny"
+    chance = random.Random(5)
+    for attempt, step in enumerate((7, 21, 35)):
+        # Some time after a checkpoint appears, so that there is something to keep and something to lose.
+        moment = _SomeTimeAfter(run / f"checkpoint-{step}", delay=chance.uniform(0.0, 0.6))
+        assert kill_when(start(tmp_path, *(["--resume"] if attempt else [])), moment)
+    finish(start(tmp_path, "--resume"))
+    assert same_weights(run, whole)
+
+
+class _SomeTimeAfter:
+    """True from `delay` seconds after a path appeared."""
+
+    def __init__(self, path: Path, delay: float) -> None:
+        self.path, self.delay = path, delay
+        self.appeared: float | None = None
+
+    def __call__(self) -> bool:
+        if self.appeared is None and self.path.exists():
+            self.appeared = time.monotonic()
+        return self.appeared is not None and time.monotonic() - self.appeared >= self.delay
+
+
+def test_killed_in_the_middle_of_saving(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "tiny"
+
+    def second_checkpoint_half_written() -> bool:
+        folders = list(run.glob("checkpoint-*"))
+        sealed = [folder for folder in folders if (folder / MANIFEST).exists()]
+        return len(sealed) >= 1 and any(
+            (folder / "model.safetensors").exists() and folder not in sealed for folder in folders
+        )
+
+    assert kill_when(start(tmp_path), second_checkpoint_half_written)
+    good, bad = find_checkpoints(run)
+    output = finish(start(tmp_path, "--resume"))
+    if bad:  # it may have been sealed in the instant between looking and killing
+        assert f"{bad[0].name} is damaged or was cut off" in output
+    assert f"resuming from runs/tiny/{good[-1].folder.name}" in output
+    assert same_weights(run, whole)
+
+
+def test_records_have_every_step_once_after_a_resume(whole: Path, tmp_path: Path) -> None:
+    def steps(run: Path) -> list[tuple[int, bool]]:
+        lines = [yaml.safe_load(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        return [(line["step"], "eval_f1" in line) for line in lines if "train_runtime" not in line]
+
+    run = tmp_path / "runs" / "tiny"
+    assert kill_when(start(tmp_path), lambda: (run / "checkpoint-35" / MANIFEST).exists())
+    finish(start(tmp_path, "--resume"))
+    assert steps(run) == steps(whole)
+
+
+def test_a_damaged_checkpoint_is_passed_over(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "runs" / "tiny")
+    run = tmp_path / "runs" / "tiny"
+    shutil.rmtree(run / "model")
+    good, _ = find_checkpoints(run)
+    optimizer = good[-1].folder / "optimizer.pt"
+    optimizer.write_bytes(optimizer.read_bytes()[:-100])
+    output = finish(start(tmp_path, "--resume"))
+    assert f"{good[-1].folder.name} is damaged" in output
+    assert f"resuming from runs/tiny/{good[-2].folder.name}" in output
+    assert same_weights(run, whole)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "tiny"
+    process = start(tmp_path)
+    while not (run / "checkpoint-7").exists():
+        assert process.poll() is None
+        time.sleep(0.005)
+    time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate()
+    assert process.returncode == 130, output
+    assert "Go on with: r2d2 train tiny.yaml --resume" in output
+    assert "Traceback" not in output
+    saved = find_checkpoints(run)[0][-1].step
+    assert f"stopped after {saved} updates" in output
+    finish(start(tmp_path, "--resume"))
+    assert same_weights(run, whole)
+
+
+def test_a_write_that_fails_leaves_the_old_checkpoints(tmp_path: Path) -> None:
+    """The limit on file sizes stands in for a full disk: the same error at the same place."""
+    run = tmp_path / "runs" / "tiny"
+    process = start(tmp_path)
+    while not (run / "checkpoint-7" / MANIFEST).exists():
+        assert process.poll() is None
+        time.sleep(0.002)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    output, _ = process.communicate()
+    assert process.returncode == 2, output
+    assert "could not be saved" in output
+    assert "Traceback" not in output
+    good, bad = find_checkpoints(run)
+    assert good
+    assert bad == []
+    assert "resuming from" in finish(start(tmp_path, "--resume"))
+
+
+def test_a_folder_in_use_is_refused(whole: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.tex").write_text("years of work")
+    recipe = tmp_path / "tiny.yaml"
+    recipe.write_text(RECIPE)
+    for run, changes, resume, message in (
+        (whole, [], False, "holds a run already; go on with it by --resume"),
+        (other, [], False, "other holds something else"),
+        (other, [], True, "other holds no run to resume"),
+        (whole, ["training.steps=61"], True, "training.steps: 60 there, 61 here"),
+        (tmp_path / "absent", [], True, "absent holds no run to resume"),
+    ):
+        with pytest.raises(InputError, match=message):
+            open_folder(read_recipe(recipe, changes), run, resume=resume)
+    assert (other / "thesis.tex").read_text() == "years of work"
+    process = start(tmp_path, "--out", "other")
+    output, _ = process.communicate()
+    assert process.returncode == 2
+    assert output.startswith("error: other holds something else")
+    assert len(output.splitlines()) == 1
