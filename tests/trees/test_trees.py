@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from r2d2.trees import (
     merge_leaves,
     read_brackets,
     to_nltk,
+    to_svg,
     tree_from_json,
     tree_to_json,
     write_brackets,
@@ -177,3 +179,16 @@ def test_pieces_merge_into_words() -> None:
 def test_groups_that_do_not_fit_are_refused(groups: list) -> None:
     with pytest.raises(InputError):
         merge_leaves(Tree.from_nested([["a", "b"], ["c", "d"]]), groups)
+
+
+def test_svg_is_well_formed_and_has_every_word_and_branch() -> None:
+    tree = read_one("(S (NP <the> &dog\u0007) (VP barks))")
+    root = ElementTree.fromstring(to_svg(tree))
+    namespace = "{http://www.w3.org/2000/svg}"
+    assert [text.text for text in root.iter(f"{namespace}text")] == ["S", "NP", "VP", "<the>", "&dog\ufffd", "barks"]
+    assert len(list(root.iter(f"{namespace}path"))) == 5
+    deep: object = 0
+    for word in range(1, 3000):
+        deep = [deep, word]
+    ElementTree.fromstring(to_svg(Tree.from_nested(deep)))
+    ElementTree.fromstring(to_svg(Tree(("one",))))

@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A recipe: a YAML file.")],
+    recipe: Annotated[str, typer.Argument(help="A recipe: a YAML file, or the name of one that comes with R2D2.")],
     changes: Annotated[
         list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Changes, such as training.epochs=3.")
     ] = None,
@@ -24,8 +24,9 @@ def train(
     """Train a model from raw text."""
     from r2d2.training.recipe import read_recipe
     from r2d2.training.run import train as carry_out
+    from r2d2.training.shipped import find_recipe
 
-    wanted = read_recipe(recipe, changes)
+    wanted = read_recipe(find_recipe(recipe), changes)
     run = out or Path("runs") / wanted.name
     outcome = carry_out(wanted, run, resume=resume)
     if outcome.finished:
@@ -33,7 +34,7 @@ def train(
             typer.echo(f"finished after {outcome.step:,} updates: {outcome.model}")
         return
     if outcome.speaks:
-        words = ["r2d2", "train", str(recipe), *(changes or []), *(["--out", str(out)] if out else []), "--resume"]
+        words = ["r2d2", "train", recipe, *(changes or []), *(["--out", str(out)] if out else []), "--resume"]
         typer.echo(
             f"stopped after {outcome.step:,} updates, which are saved. Go on with: {shlex.join(words)}", err=True
         )

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from accelerate import PartialState
 from rich.console import Console
 from transformers import set_seed
@@ -33,7 +32,7 @@ from r2d2.training.callbacks import Record, SaveWhenInterrupted, ShowProgress
 from r2d2.training.checkpoints import average_weights, best_of, find_checkpoints, write_weights
 from r2d2.training.evaluator import Evaluator, spread
 from r2d2.training.material import Texts, lengths_of, make_gold, make_pieces, make_watched
-from r2d2.training.recipe import Recipe
+from r2d2.training.recipe import Recipe, read_recipe
 from r2d2.training.schema import to_plain
 from r2d2.training.trainer import R2D2Trainer
 from r2d2.trees import Tree, draw
@@ -93,9 +92,8 @@ def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console |
     batches = TokenBudgetBatches(
         lengths_of(sentences), tokens=budget.tokens, sentences=budget.sentences, seed=recipe.seed
     )
-    say(
-        f"model: {model.num_parameters():,} parameters, vocabulary {pieces.vocab_size:,}; {len(batches):,} batches an epoch"
-    )
+    size = f"{model.num_parameters():,} parameters, vocabulary {pieces.vocab_size:,}"
+    say(f"model: {size}; {len(batches):,} batches an epoch")
     record, progress, interrupt = Record(run), ShowProgress(console or Console(stderr=True)), SaveWhenInterrupted()
     evaluator = Evaluator(
         spread(held_out["input_ids"][:], recipe.corpus.valid_sentences),
@@ -134,7 +132,7 @@ def open_folder(recipe: Recipe, run: Path, *, resume: bool) -> None:
         return
     if not written.exists():
         raise InputError(f"{run} holds no run to resume: it has no {RECIPE}")
-    differences = _differences(yaml.safe_load(written.read_text(encoding="utf-8")), to_plain(recipe))
+    differences = _differences(to_plain(read_recipe(written)), to_plain(recipe))
     if differences:
         raise InputError(f"{run} holds another run; it differs in {'; '.join(differences)}")
 

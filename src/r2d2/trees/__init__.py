@@ -4,6 +4,7 @@ from r2d2.trees.brackets import read_brackets, write_brackets
 from r2d2.trees.drawing import draw, to_nltk
 from r2d2.trees.json import tree_from_json, tree_to_json
 from r2d2.trees.merging import merge_leaves
+from r2d2.trees.svg import to_svg
 from r2d2.trees.tree import Node, Span, Tree
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "merge_leaves",
     "read_brackets",
     "to_nltk",
+    "to_svg",
     "tree_from_json",
     "tree_to_json",
     "write_brackets",
