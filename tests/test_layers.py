@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "r2d2"
 LAYERS = [
     "errors",
     "version",
+    "writing",
     "trees",
     "metrics",
     "data",

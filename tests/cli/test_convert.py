@@ -77,11 +77,3 @@ def test_wrong_input_is_one_line_and_leaves_nothing(release: Path, arguments: di
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1, "no traceback"
     assert sorted(path.name for path in release.iterdir()) == before
-
-
-def test_demo_draws_trees_and_says_that_the_model_is_untrained() -> None:
-    done = subprocess.run([sys.executable, "-m", "r2d2", "demo"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "untrained" in done.stdout
-    assert "surprised" in done.stdout
-    assert "compositions" in done.stdout

@@ -145,7 +145,7 @@ def test_the_report_is_self_contained(run: Path, tmp_path: Path) -> None:
 
 def test_recipes_are_found_by_name() -> None:
     assert find_recipe("grammar").name == "grammar.yaml"
-    with pytest.raises(InputError, match="did you mean grammar?"):
+    with pytest.raises(InputError, match=r"did you mean grammar\?"):
         find_recipe("gramar")
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from r2d2.errors import InputError
+from r2d2.writing import new_folder, refuse_existing
 
 
 def convert(
@@ -18,8 +18,7 @@ def convert(
     out: Annotated[Path, typer.Option(help="The folder to write, which must not exist yet.")],
 ) -> None:
     """Turn a checkpoint of the authors' released code into a model folder."""
-    if out.exists():
-        raise InputError(f"{out} exists already; name a folder that does not")
+    refuse_existing(out)
     settings = _read_config(config)
     if not checkpoint.is_file():
         raise InputError(f"{checkpoint}: no such file")
@@ -27,13 +26,8 @@ def convert(
     from r2d2.model import official
 
     model = official.load(official.read_checkpoint(checkpoint), settings)
-    unfinished = out.with_name(out.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
-        model.save_pretrained(unfinished)
-        unfinished.rename(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    with new_folder(out) as folder:
+        model.save_pretrained(folder)
     typer.echo(f"wrote {out}: {model.num_parameters():,} parameters, m = {model.config.m}")
 
 

@@ -13,6 +13,7 @@ TEST_SENTENCES, PPPL_SENTENCES, DRAWN = 1000, 100, 3
 def demo(
     out: Annotated[Path, typer.Option(help="The folder for the run, its model and the report.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Of the sentences, the model and the sampling.")] = 0,
+    recipe: Annotated[str, typer.Option(help="A recipe that trains on the grammar; debug takes seconds.")] = "grammar",
 ) -> None:
     """Train a small model on the project's own grammar, score it, and draw what it has learnt."""
     from rich.console import Console
@@ -22,13 +23,13 @@ def demo(
     from r2d2.training.shipped import find_recipe
 
     console = Console()
-    recipe = read_recipe(find_recipe("grammar"), [f"seed={seed}"])
+    wanted = read_recipe(find_recipe(recipe), [f"seed={seed}"])
     begun = (out / RECIPE).exists()
     console.print(
-        "R2D2 sees 20,000 English-like sentences as raw text, and never a tree. This takes a few minutes.\n",
+        "R2D2 sees thousands of English-like sentences as raw text, and never a tree. This takes a few minutes.\n",
         highlight=False,
     )
-    outcome = train(recipe, out, resume=begun, console=console)
+    outcome = train(wanted, out, resume=begun, console=console)
     if not outcome.finished:
         typer.echo(
             f"stopped after {outcome.step:,} updates, which are saved. Go on with: r2d2 demo --out {out}", err=True

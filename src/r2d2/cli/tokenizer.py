@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from r2d2.errors import InputError
+from r2d2.writing import new_folder, refuse_existing
 
 tokenizer_app = typer.Typer(no_args_is_help=True, help="Make tokenizers.", rich_markup_mode=None)
 
@@ -33,8 +32,7 @@ def train(
     prepare: Annotated[str, typer.Option(help="treebank: kim2019, ctb, sinica or none.")] = "kim2019",
 ) -> None:
     """Learn a WordPiece vocabulary from raw text."""
-    if out.exists():
-        raise InputError(f"{out} exists already; name a folder that does not")
+    refuse_existing(out)
 
     from r2d2.data.formats import read_corpus
     from r2d2.data.pieces import train_wordpiece
@@ -54,14 +52,8 @@ def train(
         words += len(encoded.words)
         cut += len(encoded)
         unknown += encoded.ids.count(pieces.unknown_id)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = out.with_name(out.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
-        pieces.save(unfinished)
-        unfinished.rename(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    with new_folder(out) as folder:
+        pieces.save(folder)
     left_out = "".join(f"; {number:,} {what} left out" for what, number in sentences.left_out.items())
     typer.echo(f"read {count:,} sentences, {words:,} words{left_out}")
     typer.echo(

@@ -64,15 +64,26 @@ def _is_wanted(below_folder: Path, suffixes: tuple[str, ...] | None) -> bool:
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Number and text of every line, without its end and without control characters.
 
-    Apart from those, and from a byte-order mark before the first line, the text is as it stands in the file. A file
-    that is empty, damaged or not UTF-8 raises an `InputError`.
+    Apart from those the text is as it stands in the file. A file that is empty raises an `InputError`.
+    """
+    number = 0
+    for number, raw in read_raw_lines(file):
+        line = raw.removesuffix("\n").removesuffix("\r")
+        yield number, line if line.isprintable() else line.translate(_CLEAN)
+    if number == 0:
+        raise InputError(f"{file}: this file is empty")
+
+
+def read_raw_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of every line, with its end; a byte-order mark before the first is no part of it.
+
+    A file that is damaged or not UTF-8 raises an `InputError`.
     """
     number = 0
     try:
         with _open(file) as stream:
             for number, raw in enumerate(stream, start=1):
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
-                yield number, line if line.isprintable() else line.translate(_CLEAN)
+                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise InputError(f"{file}:{number}: byte {error.start + 1} of this line (0x{byte:02x}) is not UTF-8") from None
@@ -80,8 +91,6 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"{file}:{number + 1}: the compressed file is damaged: {error}") from None
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror or error}") from None
-    if number == 0:
-        raise InputError(f"{file}: this file is empty")
 
 
 def _open(file: Path) -> IO[bytes]:

@@ -7,16 +7,14 @@ Files are read in the order of their names, line by line, so that only the trees
 
 from __future__ import annotations
 
-import glob
-import gzip
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
 
 from r2d2.data.preparation import check_preparation
 from r2d2.data.preparation import prepare as prepare_tree
+from r2d2.data.text_files import find_files, read_raw_lines
 from r2d2.errors import InputError
 from r2d2.trees.brackets import read_brackets
 from r2d2.trees.tree import Tree
@@ -72,7 +70,7 @@ def read_treebank(
     trees: list[Tree] = []
     places: list[Place] = []
     too_short = too_long = 0
-    for file in _files(path):
+    for file in find_files([path], suffixes=SUFFIXES):
         place = None
         for place, read in _read_file(file):
             try:
@@ -93,25 +91,6 @@ def read_treebank(
     return Treebank(tuple(trees), tuple(places), prepare, too_short, too_long)
 
 
-def _files(path: str | Path) -> list[Path]:
-    given = Path(path)
-    if given.is_dir():
-        files = [file for file in given.rglob("*") if file.is_file() and _is_treebank(file)]
-        if not files:
-            raise InputError(f"{path}: this folder holds no file that ends in {', '.join(SUFFIXES)}")
-    elif given.exists():
-        files = [given]
-    else:
-        files = [file for file in map(Path, glob.glob(str(path), recursive=True)) if file.is_file()]
-        if not files:
-            raise InputError(f"{path}: there is no such file or folder, nor does any file match it as a pattern")
-    return sorted(files)
-
-
-def _is_treebank(file: Path) -> bool:
-    return file.name.removesuffix(".gz").endswith(SUFFIXES) and not file.name.startswith(".")
-
-
 def _read_file(file: Path) -> Iterator[tuple[Place, Tree]]:
     """Every tree of a file and where it opens.
 
@@ -120,7 +99,7 @@ def _read_file(file: Path) -> Iterator[tuple[Place, Tree]]:
     gathered: list[str] = []
     openings: list[int] = []  # the lines on which the trees in `gathered` open
     first_line = depth = 0
-    for number, line in _lines(file):
+    for number, line in read_raw_lines(file):
         if not gathered:
             if line.isspace():
                 continue
@@ -143,25 +122,3 @@ def _read_gathered(file: Path, lines: list[str], first_line: int, openings: list
     trees = read_brackets("".join(lines), source=str(file), first_line=first_line)
     for number, tree in enumerate(trees):
         yield Place(str(file), openings[number]), tree
-
-
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    number = 0
-    try:
-        with _open(file) as stream:
-            for number, raw in enumerate(stream, start=1):
-                # A byte-order mark, as some editors write it, is no part of the first tree.
-                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise InputError(f"{file}:{number}: byte {error.start + 1} of this line (0x{byte:02x}) is not UTF-8") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{file}:{number + 1}: the compressed file is damaged: {error}") from None
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror or error}") from None
-
-
-def _open(file: Path) -> IO[bytes]:
-    if file.suffix == ".gz":
-        return cast(IO[bytes], gzip.open(file, "rb"))
-    return file.open("rb")

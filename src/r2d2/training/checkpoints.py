@@ -88,11 +88,9 @@ def average_weights(checkpoints: Sequence[Checkpoint]) -> dict[str, Tensor]:
 
 
 def write_weights(weights: dict[str, Tensor], path: Path) -> None:
-    """Write weights beside and rename."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    save_file(weights, unfinished, metadata={"format": "pt"})
-    unfinished.chmod(0o644)
-    unfinished.rename(path)
+    """Write weights as a file that others may read too, which safetensors by itself does not see to."""
+    save_file(weights, path, metadata={"format": "pt"})
+    path.chmod(0o644)
 
 
 _BROKEN = object()

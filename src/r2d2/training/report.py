@@ -10,6 +10,7 @@ from pathlib import Path
 
 from r2d2.training.callbacks import RECORDS
 from r2d2.trees import Tree, to_svg
+from r2d2.writing import new_file
 
 WIDTH, HEIGHT, LEFT, BOTTOM = 520, 240, 52, 34
 STYLE = """
@@ -48,7 +49,7 @@ def write_report(
     trees: Sequence[Drawn],
     next_steps: str,
 ) -> None:
-    """Write the page beside and rename; `table` has its heading as first row."""
+    """Write the page; `table` has its heading as first row."""
     curves = [
         plot("training loss", read_curve(run, "loss")),
         plot("held-out loss", read_curve(run, "eval_loss")),
@@ -71,9 +72,8 @@ def write_report(
         + f'<h2>Learning</h2><div class="curves">{"".join(curves)}</div>'
         + f"<h2>Trees</h2>{pictures}<h2>What to try next</h2><pre>{escape(next_steps)}</pre></body></html>\n"
     )
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(page, encoding="utf-8")
-    unfinished.rename(path)
+    with new_file(path) as file:
+        file.write_text(page, encoding="utf-8")
 
 
 def plot(title: str, points: Sequence[tuple[float, float]]) -> str:

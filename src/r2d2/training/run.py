@@ -10,7 +10,6 @@ run/model/           the finished model with its tokenizer
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,13 +28,14 @@ from r2d2.errors import InputError
 from r2d2.metrics import PROTOCOL, trivial_baselines
 from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
 from r2d2.training.callbacks import Record, SaveWhenInterrupted, ShowProgress
-from r2d2.training.checkpoints import average_weights, best_of, find_checkpoints, write_weights
+from r2d2.training.checkpoints import WEIGHTS, average_weights, best_of, find_checkpoints, write_weights
 from r2d2.training.evaluator import Evaluator, spread
 from r2d2.training.material import Texts, lengths_of, make_gold, make_pieces, make_watched
 from r2d2.training.recipe import Recipe, read_recipe
 from r2d2.training.schema import to_plain
 from r2d2.training.trainer import R2D2Trainer
 from r2d2.trees import Tree, draw
+from r2d2.writing import new_file, new_folder
 
 RECIPE, TOKENIZER, MODEL, TREES = "recipe.yaml", "tokenizer", "model", "trees.txt"
 
@@ -126,9 +126,8 @@ def open_folder(recipe: Recipe, run: Path, *, resume: bool) -> None:
             what = "a run already; go on with it by --resume" if written.exists() else "something else"
             raise InputError(f"{run} holds {what}, or name another folder with --out")
         run.mkdir(parents=True, exist_ok=True)
-        unfinished = run / f"{RECIPE}.unfinished"
-        unfinished.write_text(recipe.to_yaml(), encoding="utf-8")
-        unfinished.rename(written)
+        with new_file(written) as file:
+            file.write_text(recipe.to_yaml(), encoding="utf-8")
         return
     if not written.exists():
         raise InputError(f"{run} holds no run to resume: it has no {RECIPE}")
@@ -187,23 +186,18 @@ def export(recipe: Recipe, run: Path, pieces: Pieces) -> None:
         chosen = best if section.export == "average_best" else best[:1]
     else:
         chosen = good[-section.keep_last :] if section.export == "average_last" else good[-1:]
-    unfinished = run / f"{MODEL}.unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    shutil.copy(chosen[0].folder / "config.json", unfinished)
-    write_weights(average_weights(chosen), unfinished / "model.safetensors")
-    pieces.save(unfinished)
-    shutil.copy(run / RECIPE, unfinished)
-    os.replace(unfinished, run / MODEL)
+    with new_folder(run / MODEL) as folder:
+        shutil.copy(chosen[0].folder / "config.json", folder)
+        write_weights(average_weights(chosen), folder / WEIGHTS)
+        pieces.save(folder)
+        shutil.copy(run / RECIPE, folder)
 
 
 def _pieces(recipe: Recipe, texts: Texts, root: Path, run: Path) -> Pieces:
     folder = run / TOKENIZER
     if not folder.is_dir():
-        unfinished = run / f"{TOKENIZER}.unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        make_pieces(recipe, texts, root).save(unfinished)
-        unfinished.rename(folder)
+        with new_folder(folder) as unfinished:
+            make_pieces(recipe, texts, root).save(unfinished)
     return Pieces.load(folder)
 
 
