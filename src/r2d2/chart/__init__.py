@@ -1,10 +1,11 @@
 """Section 2 of the paper in tensors: the pruned chart. Knows no Transformer, no tokenizer and no file."""
 
 from r2d2.chart.chart import Chart
-from r2d2.chart.induction import Composition, induce
+from r2d2.chart.induction import induce
 from r2d2.chart.protected import ProtectedSpans, SpanFamily, sort_laminar
 from r2d2.chart.selection import Noise, gumbel_noise
 from r2d2.chart.threshold import UNPRUNED, Threshold, check_threshold
+from r2d2.chart.values import Composition
 
 __all__ = [
     "UNPRUNED",

@@ -20,18 +20,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from r2d2.chart.arena import NULL, Arena
+from r2d2.chart.arena import NULL
 from r2d2.chart.cells import Cells, Splits
 from r2d2.chart.chart import Chart
 from r2d2.chart.find import find
 from r2d2.chart.protected import ProtectedSpans, SpanFamily
-from r2d2.chart.selection import Noise, mix, straight_through
+from r2d2.chart.selection import Noise
 from r2d2.chart.table import look_up, merge_units
 from r2d2.chart.threshold import Threshold, check_threshold, rows_for
+from r2d2.chart.values import AutogradValues, CellValues, Composition, Pairs
 from r2d2.errors import InputError
 
-Composition = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""f of Equation 1: left [x, d] and right [x, d] give c [x, d] and log p [x]."""
+MakeValues = Callable[[Tensor, int], CellValues]
+"""Given the leaves [t, d] and how many cells there may be, the values of cells."""
 
 
 def induce(
@@ -55,7 +56,11 @@ def induce(
         raise InputError(f"lengths ({list(lengths)}) must all be at least 1")
     if len(lengths) != leaves.shape[0] or max(lengths) > leaves.shape[1]:
         raise InputError(f"lengths ({list(lengths)}) do not fit leaves of shape {tuple(leaves.shape)}")
-    induction = _Induction(leaves, lengths, compose, m, protected_spans, noise, temperature)
+
+    def make_values(leaves: Tensor, capacity: int) -> AutogradValues:
+        return AutogradValues(leaves, capacity, compose, temperature)
+
+    induction = _Induction(leaves, lengths, make_values, m, protected_spans, noise)
     for width in range(2, induction.rows + 1):
         induction.grow(width)
     for _ in range(max(lengths) - induction.rows):
@@ -70,14 +75,13 @@ class _Induction:
         self,
         leaves: Tensor,
         lengths: Sequence[int],
-        compose: Composition,
+        make_values: MakeValues,
         m: Threshold,
         protected_spans: Sequence[SpanFamily | None] | None,
         noise: Noise | None,
-        temperature: float,
     ) -> None:
         device = leaves.device
-        self.compose, self.noise, self.temperature = compose, noise, temperature
+        self.noise = noise
         self.order = sorted(range(len(lengths)), key=lambda sentence: -lengths[sentence])
         self.lengths = [lengths[sentence] for sentence in self.order]
         longest = self.lengths[0]
@@ -93,13 +97,12 @@ class _Induction:
         leaf_table = (real.flatten().cumsum(0).view_as(real) * real).long()
         capacity = sum(cell_bound(length, self.rows) for length in self.lengths)
         sentence, position = real.nonzero(as_tuple=True)
-        self.arena = Arena(leaves[order[sentence], position], capacity)
-        self.cells = Cells(capacity, max(self.rows - 1, 1), leaf_table, self.arena.log_p.dtype)
+        self.values = make_values(leaves[order[sentence], position], capacity)
+        self.cells = Cells(capacity, max(self.rows - 1, 1), leaf_table, self.values.log_p.dtype)
         self.table = leaf_table.new_zeros(len(lengths), self.rows + 1, longest)
         self.table[:, 0] = leaf_table
         self.alive = real.new_ones(len(lengths), longest + 1)  # boundaries that no merge has swallowed
         self.merged: list[Tensor] = []
-        self.compositions = 0
 
     def grow(self, width: int) -> None:
         """Compute every cell over `width` units."""
@@ -110,7 +113,7 @@ class _Induction:
         """Merge one pair of units in every sentence that has more units than rows, and fill the topmost row."""
         at_work = sum(length - len(self.merged) > self.rows for length in self.lengths)
         table = self.table[:at_work]
-        u = find(table, self.cells, self.arena.log_p, holes=self.protected is not None)
+        u = find(table, self.cells, self.values.log_p, holes=self.protected is not None)
         self.merged.append(look_up(table, 2, u.unsqueeze(1)).squeeze(1))
         boundary = self.cells.end[look_up(table, 1, u.unsqueeze(1))]  # [a, 1], the one that dies
         self.alive[:at_work].scatter_(1, boundary, False)
@@ -146,11 +149,13 @@ class _Induction:
             return
         cell = where_true(wanted, c)  # [c], over a·s
         left, right = left.view(a * s, k)[cell], right.view(a * s, k)[cell]
-        dense = x == c * k
-        pair = None if dense else where_true(present.view(a * s, k)[cell], x)
-        present_here = None if dense else present.view(a * s, k)[cell]
+        if x == c * k:
+            pairs = Pairs(left, right)
+        else:
+            existing = present.view(a * s, k)[cell]
+            pairs = Pairs(left, right, where_true(existing, x), existing)
         sentence, begin = cell // s, first.flatten()[cell]
-        self.table[sentence, width - 1, begin] = self._compose(sentence, left, right, pair, present_here)
+        self.table[sentence, width - 1, begin] = self._compute(sentence, pairs)
 
     def _wanted(
         self,
@@ -170,53 +175,22 @@ class _Induction:
         wanted = inside & ~self.protected.crosses(sentence, begin, end)
         return wanted, wanted.unsqueeze(-1) & (left != NULL) & (right != NULL)
 
-    def _compose(
-        self,
-        sentence: Int[Tensor, " c"],
-        left: Int[Tensor, "c k"],
-        right: Int[Tensor, "c k"],
-        pair: Int[Tensor, " x"] | None,
-        present: Bool[Tensor, "c k"] | None,
-    ) -> Int[Tensor, " c"]:
-        """Equations 1 to 5 for c cells; returns their ids. `pair` lists the splits that exist, None meaning all."""
-        c, k = left.shape
-        left_ids, right_ids = (ids.flatten() if pair is None else ids.flatten()[pair] for ids in (left, right))
-        x = len(left_ids)
-        self.compositions += x
-        e, log_p_part = self.arena.gather(torch.cat([left_ids, right_ids]))
-        composed, log_p = self.compose(e[:x], e[x:])
-        composed, log_p = composed.to(e.dtype), log_p.to(log_p_part.dtype)
-        log_p_left, log_p_right = self._parts_log_p_tree(log_p_part, pair, k)
-        log_p_tree = log_p + log_p_left + log_p_right  # Eq. 2
-        if pair is not None:
-            composed = composed.new_zeros(c * k, composed.shape[1]).index_copy(0, pair, composed)
-            log_p = log_p.new_zeros(c * k).index_copy(0, pair, log_p)
-            log_p_tree = log_p_tree.new_full((c * k,), -torch.inf).index_copy(0, pair, log_p_tree)
-        composed, log_p, log_p_tree = composed.view(c, k, -1), log_p.view(c, k), log_p_tree.view(c, k)
-
+    def _compute(self, sentence: Int[Tensor, " c"], pairs: Pairs) -> Int[Tensor, " c"]:
+        """Compute cells and record them; returns their ids."""
         # A missing part is the null cell, which starts and ends at 0: take the ends of a cell from the maximum.
-        at = self.cells.start[right]
-        start = self.cells.start[left].max(dim=1).values
-        end = self.cells.end[right].max(dim=1).values
+        at = self.cells.start[pairs.right]
+        start = self.cells.start[pairs.left].max(dim=1).values
+        end = self.cells.end[pairs.right].max(dim=1).values
         noise = None if self.noise is None else self.noise(self._original(sentence), start, end, at)
-        alpha = straight_through(log_p_tree, noise, self.temperature)
-        ids = self.arena.publish(*mix(alpha, present, composed, log_p, log_p_tree))
-        self.cells.add(ids, sentence, start, end, Splits(log_p_tree.detach(), at, left, right))
+        ids, log_p_tree = self.values.compute(pairs, noise)
+        self.cells.add(ids, sentence, start, end, Splits(log_p_tree, at, pairs.left, pairs.right))
         return ids
-
-    def _parts_log_p_tree(self, log_p_tree: Tensor, pair: Tensor | None, k: int) -> tuple[Tensor, Tensor]:
-        """The log p~ of left and right parts. Of a part that is one unit only the value counts, not the gradient."""
-        left, right = log_p_tree.chunk(2)
-        if pair is None:
-            pair = torch.arange(len(left), device=left.device)
-        split = pair % k
-        return torch.where(split == 0, left.detach(), left), torch.where(split == k - 1, right.detach(), right)
 
     def _original(self, sentence: Int[Tensor, " c"]) -> Int[Tensor, " c"]:
         return torch.tensor(self.order, device=sentence.device)[sentence]
 
     def chart(self) -> Chart:
-        e, log_p, log_p_tree = self.arena.close()
+        e, log_p, log_p_tree = self.values.close()
         return Chart(
             e=e,
             log_p=log_p,
@@ -225,7 +199,7 @@ class _Induction:
             lengths=self.lengths,
             order=self.order,
             merged=self.merged,
-            compositions=self.compositions,
+            compositions=self.values.compositions,
         )
 
 
