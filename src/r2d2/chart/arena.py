@@ -58,7 +58,8 @@ class Arena:
 
     def close(self) -> tuple[Float[Tensor, "r d"], Float[Tensor, " r"], Float[Tensor, " r"]]:
         """Every row's e, log p and log p~, the null cell's first. Nothing can be published afterwards."""
-        e, log_p, log_p_tree = _Close.apply(self.token, self)
+        token, self.token = self.token, _new_token(self.e)  # the graph knows the arena: a circle unless broken here
+        e, log_p, log_p_tree = _Close.apply(token, self)
         return e, log_p, log_p_tree
 
     def _write(self, e: Tensor, log_p: Tensor | float, log_p_tree: Tensor | float) -> slice:

@@ -45,21 +45,34 @@ def induce(
     noise: Noise | None = None,
     temperature: float = 1.0,
 ) -> Chart:
-    """Build the chart of a batch.
+    """Build the chart of a batch under any composition function, its gradients left to autograd.
 
     `leaves` are padded on the right; `lengths` tells how many are real. Without `noise` the best split is chosen, still
     straight-through; `temperature` is the softmax's. `protected_spans` has for each sentence a laminar family of
     spans that no cell may cross, or None.
     """
+
+    def make_values(leaves: Tensor, capacity: int) -> AutogradValues:
+        return AutogradValues(leaves, capacity, compose, temperature)
+
+    return induce_values(leaves, lengths, make_values, m, protected_spans=protected_spans, noise=noise)
+
+
+def induce_values(
+    leaves: Float[Tensor, "b n d"],
+    lengths: Sequence[int],
+    make_values: MakeValues,
+    m: Threshold,
+    *,
+    protected_spans: Sequence[SpanFamily | None] | None = None,
+    noise: Noise | None = None,
+) -> Chart:
+    """The same where the values of cells are computed in a way of their own."""
     check_threshold(m)
     if not lengths or min(lengths) < 1:
         raise InputError(f"lengths ({list(lengths)}) must all be at least 1")
     if len(lengths) != leaves.shape[0] or max(lengths) > leaves.shape[1]:
         raise InputError(f"lengths ({list(lengths)}) do not fit leaves of shape {tuple(leaves.shape)}")
-
-    def make_values(leaves: Tensor, capacity: int) -> AutogradValues:
-        return AutogradValues(leaves, capacity, compose, temperature)
-
     induction = _Induction(leaves, lengths, make_values, m, protected_spans, noise)
     for width in range(2, induction.rows + 1):
         induction.grow(width)

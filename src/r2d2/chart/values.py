@@ -47,7 +47,7 @@ class Pairs:
         left, right = self.left.flatten(), self.right.flatten()
         return (left, right) if self.listed is None else (left[self.listed], right[self.listed])
 
-    def spread(self, values: Float[Tensor, x *d], missing: float) -> Float[Tensor, "c k *d"]:
+    def spread(self, values: Float[Tensor, x * d], missing: float) -> Float[Tensor, "c k *d"]:
         """Values of the splits that exist in their places, `missing` in the others."""
         c, k = self.left.shape
         if self.listed is not None:

@@ -15,9 +15,10 @@ from transformers import PreTrainedModel
 from transformers import initialization as init
 from transformers.utils import ModelOutput
 
-from r2d2.chart import Chart, SpanFamily, Threshold, gumbel_noise, induce
+from r2d2.chart import AutogradValues, Chart, MakeValues, SpanFamily, Threshold, gumbel_noise, induce_values
 from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
+from r2d2.model.fast_values import FastValues
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.model.tree_lstm import TreeLSTM
 
@@ -111,15 +112,22 @@ class R2D2Model(R2D2PreTrainedModel):
     ) -> Chart:
         """The chart itself; the arguments are those of `forward`."""
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
-        return induce(
+        return induce_values(
             self.composition.leaves(self.embedding(input_ids)),
             lengths,
-            partial(self.composition.compose, specials=self.special("sum", "cls")),
+            self._make_values(self.config.temperature if temperature is None else temperature),
             self.config.m if m is None else m,
             protected_spans=protected_spans,
             noise=gumbel_noise if (self.training if sample is None else sample) else None,
-            temperature=self.config.temperature if temperature is None else temperature,
         )
+
+    def _make_values(self, temperature: float) -> MakeValues:
+        """The fast way where there is one: for the recursive Transformer, in the precision of its weights."""
+        specials = self.special("sum", "cls")
+        if isinstance(self.composition, RecursiveTransformer) and not torch.is_autocast_enabled(specials.device.type):
+            return partial(FastValues, composition=self.composition, specials=specials, temperature=temperature)
+        compose = partial(self.composition.compose, specials=specials)
+        return partial(AutogradValues, compose=compose, temperature=temperature)
 
     def special(self, *names: str) -> Float[Tensor, "x d"]:
         """The embeddings of special tokens, by name."""

@@ -45,10 +45,10 @@ class RecursiveTransformer(nn.Module):
     ) -> tuple[Float[Tensor, "x d"], Float[Tensor, " x"]]:
         """c and log p of pairs of cells; `specials` are the embeddings of [SUM] and [CLS]."""
         h_sum, h_cls, h_left, h_right = self._run(specials, left, right).unbind(dim=1)
-        log_p = F.logsigmoid(self.score(h_sum).squeeze(-1).float())
+        log_p = F.logsigmoid(self.score(h_sum).squeeze(-1).to(torch.promote_types(left.dtype, torch.float32)))
         w = self.blend(h_cls).softmax(dim=-1)  # [x, 2]
         blended = w[:, :1] * h_left + w[:, 1:] * h_right
-        return F.layer_norm(blended, blended.shape[-1:]), log_p.to(torch.promote_types(left.dtype, torch.float32))
+        return F.layer_norm(blended, blended.shape[-1:]), log_p
 
     def predict(
         self, left: Float[Tensor, "x d"], right: Float[Tensor, "x d"], mask: Float[Tensor, "1 d"]

@@ -41,8 +41,8 @@ class TreeLSTM(nn.Module):
     ) -> tuple[Float[Tensor, "x w"], Float[Tensor, " x"]]:
         """The state and log p of pairs of cells; no use is made of `specials`."""
         h, memory = self._step(left, right, None)
-        log_p = F.logsigmoid(self.score(h).squeeze(-1).float())
-        return torch.cat([h, memory], dim=-1), log_p.to(torch.promote_types(left.dtype, torch.float32))
+        log_p = F.logsigmoid(self.score(h).squeeze(-1).to(torch.promote_types(left.dtype, torch.float32)))
+        return torch.cat([h, memory], dim=-1), log_p
 
     def predict(
         self, left: Float[Tensor, "x w"], right: Float[Tensor, "x w"], mask: Float[Tensor, "1 d"]

@@ -1,0 +1,483 @@
+"""The values of cells under the recursive Transformer, computed with as little work as is exact.
+
+The plain way sends [SUM] [CLS] left right of every pair through every layer. Here, per pair:
+
+1. Query, key and value of a cell in the first layer do not depend on its partner: they are computed once, when the cell
+   is published, and only looked up for its pairs. Those of [SUM] and [CLS] are constants.
+2. [SUM] alone decides p, and left and right never look at [SUM] or [CLS]. So the **main path** carries [SUM], left and
+   right, and in the last layer [SUM] only. When all p are known, so is the split that each cell takes.
+3. The **value path**, [CLS] and the last layer of left and right, is needed for c. Without gradients it is run for the
+   chosen splits alone. With gradients the unchosen ones need it too, because the straight-through weights' gradient
+   looks at every c; but no gradient flows back into an unchosen c, so nothing of that is kept.
+4. Gradients of parameters are added up in place over all steps, and handed to autograd once.
+
+The backward pass is written out (`r2d2.model.layer_math`); `AutogradValues` with `RecursiveTransformer.compose` is the
+plain way, and the tests hold the two equal.
+
+Legend: x pairs, c cells, k splits, d width, r rows of the value path. Tokens: 0 [SUM] or [CLS], 1 left, 2 right.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from r2d2.chart.values import Pairs
+from r2d2.model.layer_math import (
+    Attended,
+    Dropout,
+    Finished,
+    LayerWeights,
+    aten,
+    attend,
+    attend_backward,
+    finish_layer,
+    finish_layer_backward,
+)
+from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
+
+SUM, CLS = 0, 1
+NULL = 0
+
+
+class _Heads(NamedTuple):
+    """The parameters that read [SUM] and [CLS]."""
+
+    score: Tensor  # [1, d]
+    score_bias: Tensor  # [1]
+    blend: Tensor  # [2, d]
+    blend_bias: Tensor  # [2]
+
+
+class _MainLayer(NamedTuple):
+    x: Tensor  # [3, x, d] what the layer reads
+    qkv: Tensor  # [3, x, 3d]; in a last layer beyond the first the queries of left and right are not filled in
+    attended: Attended
+    finished: Finished
+
+
+class _ValueLayer(NamedTuple):
+    x: Tensor  # [1 or 3, r, d]
+    attended: Attended
+    finished: Finished
+
+
+class _Values(NamedTuple):
+    layers: list[_ValueLayer]
+    h: Tensor  # [3, r, d] the last layer's output
+    weights: Tensor  # [r, 2]
+    blended: Tensor  # [r, d]
+    stats: tuple[Tensor, Tensor]
+
+
+class _Step(NamedTuple):
+    """Everything the backward of one step needs."""
+
+    pairs: Pairs
+    left: Tensor
+    right: Tensor
+    rows: slice
+    main: list[_MainLayer]
+    h_sum: Tensor  # [x, d]
+    score: Tensor  # [x]
+    log_p: Tensor  # [x]
+    log_p_tree: Tensor  # [c, k], 0 where missing
+    soft: Tensor  # [c, k]
+    hard: Tensor  # [c, k]
+    chosen: Tensor  # [c], among the x pairs
+    composed: Tensor | None  # [c, k, d]; None where each cell has one split
+    values: _Values
+
+
+class FastValues:
+    """Values of cells; see the module's text. An instance lives for one forward pass."""
+
+    def __init__(
+        self,
+        leaves: Tensor,
+        capacity: int,
+        composition: RecursiveTransformer,
+        specials: Tensor,
+        temperature: float = 1.0,
+    ) -> None:
+        modules = cast(list[RecursiveLayer], list(composition.layers))
+        first = modules[0]
+        self.heads, self.eps, self.temperature = first.heads, first.attention_norm.eps, temperature
+        self.dropout = Dropout(first.dropout.p if composition.training else 0.0)
+        self.attention_dropout = Dropout(first.attention_dropout if composition.training else 0.0)
+        self.compositions = 0
+        log_dtype = torch.promote_types(leaves.dtype, torch.float32)
+        d = leaves.shape[1]
+        self.e = leaves.new_empty(capacity + 1, d)
+        self.qkv = leaves.new_empty(capacity + 1, 3 * d)  # of the first layer, without roles
+        self._log_p = leaves.new_zeros(capacity + 1, dtype=log_dtype)
+        self.log_p_tree = leaves.new_zeros(capacity + 1, dtype=log_dtype)
+        self.e[NULL] = 0
+        self.used = 1
+        self.gradients: _Gradients | None = None
+        heads = _Heads(
+            composition.score.weight, composition.score.bias, composition.blend.weight, composition.blend.bias
+        )
+        layers = [LayerWeights.of(layer) for layer in modules]
+        parameters = [*heads, *(tensor for layer in layers for tensor in layer)]
+        self.needs_gradients = torch.is_grad_enabled() and any(
+            tensor.requires_grad for tensor in (leaves, specials, *parameters)
+        )
+        self.token: Tensor = _Open.apply(self, leaves, specials, *parameters)
+
+    def _open(self, leaves: Tensor, specials: Tensor, parameters: tuple[Tensor, ...]) -> None:
+        self.head = _Heads(*parameters[:4])
+        size = len(LayerWeights._fields)
+        self.layers = [LayerWeights(*parameters[at : at + size]) for at in range(4, len(parameters), size)]
+        self.role_terms = [layer.role_terms() for layer in self.layers]
+        self.special_e = specials
+        self.special_qkv = torch.addmm(self.layers[0].qkv_bias, specials, self.layers[0].qkv.T)
+        d = leaves.shape[1]
+        self.hidden = torch.zeros(3, 3, dtype=torch.bool, device=leaves.device)
+        self.hidden[1:, 0] = True  # left and right do not see the special token
+        self.d = d
+        self._write(leaves)
+
+    @property
+    def log_p(self) -> Tensor:
+        return self._log_p
+
+    def _write(self, e: Tensor) -> slice:
+        rows = slice(self.used, self.used + len(e))
+        self.e[rows] = e
+        torch.addmm(self.layers[0].qkv_bias, e, self.layers[0].qkv.T, out=self.qkv[rows])
+        self.used = rows.stop
+        return rows
+
+    def compute(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        first = self.used
+        scores, self.token = _Advance.apply(self.token, self, pairs, noise)
+        return torch.arange(first, self.used, device=self.e.device), scores
+
+    def close(self) -> tuple[Tensor, Tensor, Tensor]:
+        token, self.token = self.token, _new_token(self.e)  # the graph knows these values: a circle unless broken here
+        e, log_p, log_p_tree = _Close.apply(token, self)
+        return e, log_p, log_p_tree
+
+    # Forward
+
+    def _forward(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, _Step | None]:
+        left, right = pairs.parts()
+        self.compositions += len(left)
+        main, h_sum = self._main_path(left, right)
+        score = (h_sum @ self.head.score.T + self.head.score_bias).squeeze(-1)
+        log_p = F.logsigmoid(score.to(self._log_p.dtype))  # Eq. 6
+        joined = log_p + self.log_p_tree[left] + self.log_p_tree[right]  # Eq. 2
+        log_p_tree = pairs.spread(joined, -torch.inf)
+        noisy = log_p_tree if noise is None else log_p_tree + noise.to(log_p_tree.dtype)
+        choice = noisy.argmax(dim=1, keepdim=True)
+        chosen = self._among_pairs(pairs, choice)
+        values, e = self._value_path(main, chosen)
+        rows = self._write(e)
+        self._log_p[rows] = log_p[chosen]
+        self.log_p_tree[rows] = joined[chosen]
+        if not self.needs_gradients:
+            return log_p_tree, None
+        soft = (noisy / self.temperature).softmax(dim=1)
+        hard = torch.zeros_like(soft).scatter_(1, choice, 1.0)
+        composed = None
+        if log_p_tree.shape[1] > 1:
+            composed = pairs.spread(self._all_composed(main, chosen, e), 0.0)
+        present = log_p_tree if pairs.present is None else log_p_tree.where(pairs.present, 0.0)
+        step = _Step(pairs, left, right, rows, main, h_sum, score, log_p, present, soft, hard, chosen, composed, values)
+        return log_p_tree, step
+
+    def _among_pairs(self, pairs: Pairs, choice: Tensor) -> Tensor:
+        """Which of the x pairs are the chosen splits."""
+        c, k = pairs.left.shape
+        place = torch.arange(c, device=choice.device) * k + choice.squeeze(1)
+        if pairs.listed is None:
+            return place
+        number = torch.empty(c * k, dtype=torch.long, device=choice.device)
+        number[pairs.listed] = torch.arange(len(pairs.listed), device=choice.device)
+        return number[place]
+
+    def _all_composed(self, main: list[_MainLayer], chosen: Tensor, e: Tensor) -> Tensor:
+        """c of every pair: those not chosen are computed now, and nothing of that is kept."""
+        x = main[0].x.shape[1]
+        composed = self.e.new_empty(x, self.d)
+        composed[chosen] = e
+        if x > len(chosen):
+            others = torch.ones(x, dtype=torch.bool, device=chosen.device)
+            others[chosen] = False
+            rest = torch.arange(x, device=chosen.device).masked_select(others)
+            composed[rest] = self._value_path(main, rest)[1]
+        return composed
+
+    def _main_path(self, left: Tensor, right: Tensor) -> tuple[list[_MainLayer], Tensor]:
+        x = self.e.new_empty(3, len(left), self.d)
+        x[0] = self.special_e[SUM]
+        torch.index_select(self.e, 0, left, out=x[1])
+        torch.index_select(self.e, 0, right, out=x[2])
+        saved = []
+        for number, layer in enumerate(self.layers):
+            last = number == len(self.layers) - 1
+            qkv = self._first_qkv(left, right) if number == 0 else self._later_qkv(number, x, last)
+            query, key, value = qkv.split(self.d, dim=-1)
+            seen = query[:1] if last else query
+            hidden = None if last else self.hidden
+            attended, kept = attend(seen, key, value, self.heads, hidden, self.attention_dropout)
+            residual = (x[:1] if last else x).flatten(0, 1)
+            out, finished = finish_layer(residual, attended.flatten(0, 1), layer, self.eps, self.dropout)
+            saved.append(_MainLayer(x, qkv, kept, finished))
+            x = out.view(attended.shape)
+        return saved, x[0]
+
+    def _first_qkv(self, left: Tensor, right: Tensor) -> Tensor:
+        qkv = self.qkv.new_empty(3, len(left), 3 * self.d)
+        qkv[0] = self.special_qkv[SUM]
+        torch.index_select(self.qkv, 0, left, out=qkv[1])
+        torch.index_select(self.qkv, 0, right, out=qkv[2])
+        return qkv.add_(self.role_terms[0].unsqueeze(1))
+
+    def _later_qkv(self, number: int, x: Tensor, last: bool) -> Tensor:
+        layer, d = self.layers[number], self.d
+        if not last:
+            qkv = torch.addmm(layer.qkv_bias, x.flatten(0, 1), layer.qkv.T).view(3, -1, 3 * d)
+            return qkv.add_(self.role_terms[number].unsqueeze(1))
+        qkv = x.new_empty(3, x.shape[1], 3 * d)
+        keys_values = torch.addmm(layer.qkv_bias[d:], x.flatten(0, 1), layer.qkv[d:].T)
+        qkv[..., d:] = keys_values.view(3, -1, 2 * d)
+        qkv[0, :, :d] = torch.addmm(layer.qkv_bias[:d], x[0], layer.qkv[:d].T)
+        return qkv.add_(self.role_terms[number].unsqueeze(1))
+
+    def _value_path(self, main: list[_MainLayer], chosen: Tensor) -> tuple[_Values, Tensor]:
+        """Equation 7 for some of the pairs."""
+        r, d = len(chosen), self.d
+        state = self.special_e[CLS].expand(1, r, d)
+        saved = []
+        for number, layer in enumerate(self.layers):
+            last = number == len(self.layers) - 1
+            if number == 0:
+                own = self.special_qkv[CLS].expand(1, r, 3 * d)
+            else:
+                own = torch.addmm(layer.qkv_bias, state[0], layer.qkv.T).unsqueeze(0)
+            own = own + self.role_terms[number][0]
+            parts = main[number].qkv[1:].index_select(1, chosen)  # [2, r, 3d]
+            x = state
+            if last:
+                x = torch.cat([state, main[number].x[1:].index_select(1, chosen)])
+                if number > 0:
+                    queries = torch.addmm(layer.qkv_bias[:d], x[1:].flatten(0, 1), layer.qkv[:d].T).view(2, r, d)
+                    parts[..., :d] = queries + self.role_terms[number][1:, None, :d]
+            query, key, value = torch.cat([own, parts]).split(d, dim=-1)
+            seen = query if last else query[:1]
+            hidden = self.hidden if last else None
+            attended, kept = attend(seen, key, value, self.heads, hidden, self.attention_dropout)
+            out, finished = finish_layer(x.flatten(0, 1), attended.flatten(0, 1), layer, self.eps, self.dropout)
+            saved.append(_ValueLayer(x, kept, finished))
+            state = out.view(attended.shape)
+        weights = torch.addmm(self.head.blend_bias, state[0], self.head.blend.T).softmax(dim=-1)
+        blended = weights[:, :1] * state[1] + weights[:, 1:] * state[2]
+        c, *stats = aten.native_layer_norm(blended, blended.shape[-1:], None, None, 1e-5)
+        return _Values(saved, state, weights, blended, tuple(stats)), c
+
+    # Backward
+
+    def _backward(self, step: _Step) -> None:
+        g = self.gradients
+        assert g is not None, "the backward of close comes first"
+        e, log_p_cell, log_p_tree_cell = self._take_gradients(step.rows)
+        tree, single = self._selection_backward(step, e, log_p_cell, log_p_tree_cell)  # [x] each
+        split, k = step.pairs.places() % step.pairs.left.shape[1], step.pairs.left.shape[1]
+        # Of a part that is one unit only the value of p~ counts, not the gradient.
+        g.log_p_tree.index_add_(0, step.left, tree.where(split > 0, 0.0))
+        g.log_p_tree.index_add_(0, step.right, tree.where(split < k - 1, 0.0))
+        score = (single * torch.sigmoid(-step.score.to(single.dtype))).to(self.e.dtype).unsqueeze(1)  # [x, 1]
+        g.head.score.addmm_(score.T, step.h_sum)
+        g.head.score_bias.add_(score.sum(0))
+        injected = self._value_backward(step, e)
+        self._main_backward(step, score * self.head.score, injected)
+
+    def _take_gradients(self, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+        """The gradients of published cells, all that was read from them added; first-layer projections included."""
+        g, first = self.gradients, self.layers[0]
+        assert g is not None
+        qkv = g.qkv[rows]
+        g.layers[0].qkv.addmm_(qkv.T, self.e[rows])
+        g.layers[0].qkv_bias.add_(qkv.sum(0))
+        return torch.addmm(g.e[rows], qkv, first.qkv), g.log_p[rows], g.log_p_tree[rows]
+
+    def _selection_backward(
+        self, step: _Step, e: Tensor, log_p_cell: Tensor, log_p_tree_cell: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Gradients of log p~^k and of log p^k, for the pairs that exist (Equations 2 to 5)."""
+        hard = step.hard
+        tree = hard * log_p_tree_cell.unsqueeze(1)
+        if step.composed is not None:
+            log_p = step.pairs.spread(step.log_p, 0.0)
+            alpha = (step.composed * e.unsqueeze(1)).sum(-1).to(hard.dtype)
+            alpha += log_p_cell.unsqueeze(1) * log_p + log_p_tree_cell.unsqueeze(1) * step.log_p_tree
+            inner = (step.soft * alpha).sum(1, keepdim=True)
+            tree += step.soft * (alpha - inner) / self.temperature
+        single = tree + hard * log_p_cell.unsqueeze(1)
+        places = step.pairs.places()
+        return tree.flatten()[places], single.flatten()[places]
+
+    def _value_backward(self, step: _Step, gradient: Tensor) -> list[Tensor]:
+        """From the gradient of c to parameters; returns for each layer what flows to left and right of the chosen
+        pairs: [2, r, 4d], of query, key, value and, in the last place, of what the layer reads."""
+        g, values, d = self.gradients, step.values, self.d
+        assert g is not None
+        blended = aten.native_layer_norm_backward(
+            gradient, values.blended, gradient.shape[-1:], *values.stats, None, None, [True, False, False]
+        )[0]
+        weights = torch.stack([(blended * values.h[1]).sum(-1), (blended * values.h[2]).sum(-1)], dim=-1)
+        inner = (weights * values.weights).sum(-1, keepdim=True)
+        logits = values.weights * (weights - inner)  # [r, 2]
+        g.head.blend.addmm_(logits.T, values.h[0])
+        g.head.blend_bias.add_(logits.sum(0))
+        state = torch.stack(
+            [logits @ self.head.blend, values.weights[:, :1] * blended, values.weights[:, 1:] * blended]
+        )
+        injected: list[Tensor] = []
+        for number in reversed(range(len(self.layers))):
+            saved, layer, into = values.layers[number], self.layers[number], g.layers[number]
+            last = number == len(self.layers) - 1
+            residual, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, into, self.dropout)
+            residual, attended = residual.view(state.shape), attended.view(state.shape)
+            query, key, value = attend_backward(saved.attended, attended, self.heads, self.attention_dropout)
+            own = torch.cat([query[0], key[0], value[0]], dim=-1)  # [r, 3d]
+            parts = own.new_zeros(2, len(own), 4 * d)
+            parts[..., d : 2 * d], parts[..., 2 * d : 3 * d] = key[1:], value[1:]
+            if last:
+                parts[..., :d], parts[..., 3 * d :] = query[1:], residual[1:]
+                if number > 0:
+                    self._later_query_backward(number, saved.x[1:], parts)
+            g.role_terms[number][0].add_(own.sum(0))
+            if number == 0:
+                g.special_qkv[CLS].add_(own.sum(0))
+                g.special_e[CLS].add_(residual[0].sum(0))
+            else:
+                into.qkv.addmm_(own.T, saved.x[0])
+                into.qkv_bias.add_(own.sum(0))
+                state = torch.addmm(residual[0], own, layer.qkv).unsqueeze(0)
+            injected.append(parts)
+        return injected[::-1]
+
+    def _later_query_backward(self, number: int, x: Tensor, parts: Tensor) -> None:
+        """Queries of left and right in a last layer beyond the first belong to the value path alone."""
+        g, d = self.gradients, self.d
+        assert g is not None
+        query = parts[..., :d].flatten(0, 1)
+        g.layers[number].qkv[:d].addmm_(query.T, x.flatten(0, 1))
+        g.layers[number].qkv_bias[:d].add_(query.sum(0))
+        g.role_terms[number][1:, :d].add_(parts[..., :d].sum(1))
+        parts[..., 3 * d :] += (query @ self.layers[number].qkv[:d]).view(2, -1, d)
+        parts[..., :d] = 0
+
+    def _main_backward(self, step: _Step, h_sum: Tensor, injected: list[Tensor]) -> None:
+        g, d = self.gradients, self.d
+        assert g is not None
+        state = h_sum.unsqueeze(0)
+        for number in reversed(range(len(self.layers))):
+            saved, layer, into = step.main[number], self.layers[number], g.layers[number]
+            residual, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, into, self.dropout)
+            query, key, value = attend_backward(
+                saved.attended, attended.view(state.shape), self.heads, self.attention_dropout
+            )
+            x = saved.x.new_zeros(saved.x.shape)
+            x[: len(state)] = residual.view(state.shape)
+            qkv = saved.x.new_zeros(*saved.x.shape[:2], 3 * d)
+            qkv[: len(state), :, :d], qkv[..., d : 2 * d], qkv[..., 2 * d :] = query, key, value
+            for side in (0, 1):
+                qkv[1 + side].index_add_(0, step.chosen, injected[number][side, :, : 3 * d])
+                x[1 + side].index_add_(0, step.chosen, injected[number][side, :, 3 * d :])
+            g.role_terms[number].add_(qkv.sum(1))
+            if number > 0:
+                flat = qkv.flatten(0, 1)
+                into.qkv.addmm_(flat.T, saved.x.flatten(0, 1))
+                into.qkv_bias.add_(flat.sum(0))
+                state = torch.addmm(x.flatten(0, 1), flat, layer.qkv).view(x.shape)
+                continue
+            g.special_qkv[SUM].add_(qkv[0].sum(0))
+            g.special_e[SUM].add_(x[0].sum(0))
+            for side, ids in ((1, step.left), (2, step.right)):
+                g.qkv.index_add_(0, ids, qkv[side])
+                g.e.index_add_(0, ids, x[side])
+
+    def _finish_gradients(self, leaves: int) -> tuple[Tensor | None, ...]:
+        """The gradients of leaves, special tokens and parameters, when all steps are done."""
+        g, first = self.gradients, self.layers[0]
+        assert g is not None
+        leaf_gradient = self._take_gradients(slice(1, 1 + leaves))[0]
+        g.layers[0].qkv.addmm_(g.special_qkv.T, self.special_e)
+        g.layers[0].qkv_bias.add_(g.special_qkv.sum(0))
+        special_gradient = torch.addmm(g.special_e, g.special_qkv, first.qkv)
+        d = self.d
+        for layer, into, terms in zip(self.layers, g.layers, g.role_terms, strict=True):
+            into.roles.addmm_(terms[:, : 2 * d], layer.qkv[: 2 * d])
+            into.qkv[: 2 * d].addmm_(terms[:, : 2 * d].T, layer.roles)
+        self.gradients = None
+        return leaf_gradient, special_gradient, *g.head, *(tensor for layer in g.layers for tensor in layer)
+
+
+class _Gradients:
+    """Buffers that gradients are added into during a backward pass."""
+
+    def __init__(self, values: FastValues, e: Tensor, log_p: Tensor, log_p_tree: Tensor) -> None:
+        self.e, self.log_p, self.log_p_tree = e.clone(), log_p.clone(), log_p_tree.clone()
+        self.qkv = e.new_zeros(len(e), 3 * e.shape[1])
+        self.head = _Heads(*(torch.zeros_like(tensor) for tensor in values.head))
+        self.layers = [LayerWeights(*(torch.zeros_like(tensor) for tensor in layer)) for layer in values.layers]
+        self.role_terms = [torch.zeros_like(terms) for terms in values.role_terms]
+        self.special_e = torch.zeros_like(values.special_e)
+        self.special_qkv = torch.zeros_like(values.special_qkv)
+
+
+def _new_token(like: Tensor) -> Tensor:
+    return like.new_zeros((), dtype=torch.float32)
+
+
+class _Open(Function):
+    @staticmethod
+    def forward(ctx: Any, values: FastValues, leaves: Tensor, specials: Tensor, *parameters: Tensor) -> Tensor:
+        ctx.values, ctx.leaves = values, len(leaves)
+        values._open(leaves, specials, parameters)
+        return _new_token(leaves)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
+        return None, *ctx.values._finish_gradients(ctx.leaves)
+
+
+class _Advance(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, token: Tensor, values: FastValues, pairs: Pairs, noise: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        scores, step = values._forward(pairs, noise)
+        ctx.values, ctx.step = values, step
+        ctx.mark_non_differentiable(scores)
+        return scores, _new_token(token)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scores: Tensor, token: Tensor) -> tuple[Tensor | None, ...]:
+        ctx.values._backward(ctx.step)
+        return token, None, None, None
+
+
+class _Close(Function):
+    @staticmethod
+    def forward(ctx: Any, token: Tensor, values: FastValues) -> tuple[Tensor, Tensor, Tensor]:
+        ctx.values = values
+        rows = slice(values.used)
+        return values.e[rows].detach(), values._log_p[rows].detach(), values.log_p_tree[rows].detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, e: Tensor, log_p: Tensor, log_p_tree: Tensor) -> tuple[Tensor, None]:
+        ctx.values.gradients = _Gradients(ctx.values, e, log_p, log_p_tree)
+        return _new_token(e), None
