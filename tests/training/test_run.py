@@ -156,3 +156,4 @@ def test_a_source_without_its_path_or_number_is_refused(tmp_path: Path) -> None:
         carry_out(tmp_path, "corpus.train=[{format: lines}]", name="b")
     with pytest.raises(InputError, match="absent"):
         carry_out(tmp_path, "corpus.train=[{path: absent.txt}]", name="c")
+    assert not any((tmp_path / name).exists() for name in "abc"), "nothing half-made is left to stand in the way"

@@ -70,21 +70,27 @@ def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console |
         say(f"{run / MODEL} is there already: this run is finished")
         return Outcome(True, checkpoint_step(checkpoint), run / MODEL, processes.is_main_process)
 
-    root = Path(recipe.corpus.root)
-    with processes.main_process_first():
-        texts, held_out_texts = (Texts(s, root, recipe.seed) for s in (recipe.corpus.train, recipe.corpus.valid))
-        pieces = _pieces(recipe, texts, root, run)
-        sentences, lines = texts.in_pieces(pieces, recipe, run / "cache")
-        held_out, held_out_lines = held_out_texts.in_pieces(pieces, recipe, run / "cache")
-    for name, described in (("train", lines), ("valid", held_out_lines)):
-        for line in described:
-            say(f"{name}: {line}")
-    gold = make_gold(recipe, pieces, root)
-    watched = make_watched(recipe, pieces, gold, held_out_texts)
-    if gold is not None:
-        say(PROTOCOL)
-        for name, report in trivial_baselines(gold.trees, seed=recipe.seed).items():
-            say(f"  {name:12} F1 {report.sentence_f1:5.2f}   strict {report.strict_sentence_f1 or float('nan'):5.2f}")
+    try:
+        root = Path(recipe.corpus.root)
+        with processes.main_process_first():
+            texts, held_out_texts = (Texts(s, root, recipe.seed) for s in (recipe.corpus.train, recipe.corpus.valid))
+            pieces = _pieces(recipe, texts, root, run)
+            sentences, lines = texts.in_pieces(pieces, recipe, run / "cache")
+            held_out, held_out_lines = held_out_texts.in_pieces(pieces, recipe, run / "cache")
+        for name, described in (("train", lines), ("valid", held_out_lines)):
+            for line in described:
+                say(f"{name}: {line}")
+        gold = make_gold(recipe, pieces, root)
+        watched = make_watched(recipe, pieces, gold, held_out_texts)
+        if gold is not None:
+            say(PROTOCOL)
+            for name, report in trivial_baselines(gold.trees, seed=recipe.seed).items():
+                strict = report.strict_sentence_f1 or float("nan")
+                say(f"  {name:12} F1 {report.sentence_f1:5.2f}   strict {strict:5.2f}")
+    except InputError:
+        if processes.is_main_process and not resume:
+            shutil.rmtree(run)  # made for this run a moment ago: what is wrong can be mended and tried again
+        raise
 
     set_seed(recipe.seed)
     model = new_model(recipe, pieces)
