@@ -17,8 +17,11 @@ LAYERS = [
     "data",
     "chart",
     "model",
+    "baselines",
     "evaluation",
     "training",
+    "parser",
+    "reproduce",
     "cli",
 ]  # lowest first
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE)

@@ -28,9 +28,9 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from r2d2.chart.values import Pairs
+from r2d2.model.dropout import Dropout
 from r2d2.model.layer_math import (
     Attended,
-    Dropout,
     Finished,
     LayerWeights,
     aten,
@@ -133,7 +133,9 @@ class FastValues:
     def _open(self, leaves: Tensor, specials: Tensor, parameters: tuple[Tensor, ...]) -> None:
         self.head = _Heads(*parameters[:4])
         size = len(LayerWeights._fields)
-        self.layers = [LayerWeights(*parameters[at : at + size]) for at in range(4, len(parameters), size)]
+        layers = [LayerWeights(*parameters[at : at + size]) for at in range(4, len(parameters), size)]
+        self.scales = LayerWeights.scales(self.dropout)
+        self.layers = [layer.scaled(self.scales) for layer in layers]
         self.role_terms = [layer.role_terms() for layer in self.layers]
         self.special_e = specials
         self.special_qkv = torch.addmm(self.layers[0].qkv_bias, specials, self.layers[0].qkv.T)
@@ -419,7 +421,8 @@ class FastValues:
             into.roles.addmm_(terms[:, : 2 * d], layer.qkv[: 2 * d])
             into.qkv[: 2 * d].addmm_(terms[:, : 2 * d].T, layer.roles)
         self.gradients = None
-        return leaf_gradient, special_gradient, *g.head, *(tensor for layer in g.layers for tensor in layer)
+        layers = [layer.scaled(self.scales) for layer in g.layers]
+        return leaf_gradient, special_gradient, *g.head, *(tensor for layer in layers for tensor in layer)
 
 
 class _Gradients:

@@ -6,21 +6,32 @@ gradients of parameters into buffers of the same form, and gives the gradient of
 
     attend         scaled dot products of a few queries with a few keys of the same pair, head by head
     finish_layer   x, attended -> LN(h + drop(W2 drop(gelu(W1 h)))) with h = LN(x + drop(Wo attended))
+
+Dropout only zeroes; its factor 1 / (1 - p) is in the weights, see `LayerWeights.scales`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from r2d2.model.dropout import Dropout
 from r2d2.model.transformer import RecursiveLayer
 
 aten = torch.ops.aten
+
+
+class LayerScales(NamedTuple):
+    """Factors of some of a layer's parameters."""
+
+    output: float
+    output_bias: float
+    contract: float
+    contract_bias: float
 
 
 class LayerWeights(NamedTuple):
@@ -59,6 +70,16 @@ class LayerWeights(NamedTuple):
             layer.feed_forward_norm.bias,
         )
 
+    @staticmethod
+    def scales(dropout: Dropout) -> LayerScales:
+        """What the weights behind a dropout are multiplied by: `contract` stands between two of them."""
+        factor = dropout.scale
+        return LayerScales(output=factor, output_bias=factor, contract=factor**2, contract_bias=factor)
+
+    def scaled(self, scales: LayerScales) -> LayerWeights:
+        """With some of the parameters, or their gradients, multiplied."""
+        return self._replace(**{name: getattr(self, name) * scale for name, scale in scales._asdict().items()})
+
     def role_terms(self) -> Tensor:
         """[3, 3d]: what the roles add to query and key (nothing to value)."""
         d = self.roles.shape[1]
@@ -72,8 +93,8 @@ class Attended(NamedTuple):
     key: Tensor  # [k, x, d]
     value: Tensor  # [k, x, d]
     weights: Tensor  # [q, k, x, h], after the softmax
-    dropped: Tensor  # the same after dropout
-    mask: Tensor | None
+    used: Tensor  # the same after dropout
+    dropped: Tensor | None
 
 
 def attend(
@@ -85,17 +106,21 @@ def attend(
     if hidden is not None:
         scores = scores.masked_fill_(hidden.view(*hidden.shape, 1, 1), -torch.inf)
     weights = scores.softmax(dim=1)
-    dropped, mask = dropout(weights)
-    attended = (dropped.unsqueeze(-1) * _by_head(value, heads)).sum(1).flatten(-2)  # [q, x, d]
-    return attended, Attended(query, key, value, weights, dropped, mask)
+    used, dropped = weights, dropout.draw(weights)
+    if dropped is not None:
+        used = dropout.again(weights * dropout.scale, dropped)
+    attended = (used.unsqueeze(-1) * _by_head(value, heads)).sum(1).flatten(-2)  # [q, x, d]
+    return attended, Attended(query, key, value, weights, used, dropped)
 
 
 def attend_backward(saved: Attended, gradient: Tensor, heads: int, dropout: Dropout) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of query, key and value."""
     scale = math.sqrt(1 / (saved.query.shape[-1] // heads))
     by_head = _by_head(gradient, heads).unsqueeze(1)  # [q, 1, x, h, d/h]
-    value_gradient = (saved.dropped.unsqueeze(-1) * by_head).sum(0).flatten(-2)
-    weight_gradient = dropout.backward((by_head * _by_head(saved.value, heads)).sum(-1), saved.mask)
+    value_gradient = (saved.used.unsqueeze(-1) * by_head).sum(0).flatten(-2)
+    weight_gradient = (by_head * _by_head(saved.value, heads)).sum(-1)
+    if saved.dropped is not None:
+        weight_gradient = dropout.again(weight_gradient.mul_(dropout.scale), saved.dropped)
     inner = (weight_gradient * saved.weights).sum(1, keepdim=True)
     score_gradient = (saved.weights * (weight_gradient - inner) * scale).unsqueeze(-1)  # [q, k, x, h, 1]
     query_gradient = (score_gradient * _by_head(saved.key, heads)).sum(1).flatten(-2)
@@ -118,22 +143,25 @@ class Finished(NamedTuple):
     hidden: Tensor  # [n, f], after GELU and dropout
     summed2: Tensor  # before the second norm
     stats2: tuple[Tensor, Tensor]
-    masks: tuple[Tensor | None, Tensor | None, Tensor | None]
+    dropped: tuple[Tensor | None, Tensor | None, Tensor | None]
 
 
 def finish_layer(x: Tensor, attended: Tensor, w: LayerWeights, eps: float, dropout: Dropout) -> tuple[Tensor, Finished]:
     """All of a layer after its attention, for n rows."""
     width = x.shape[-1:]
-    projected, mask1 = dropout(torch.addmm(w.output_bias, attended, w.output.T))
-    summed = projected.add_(x)
+    summed = torch.addmm(w.output_bias, attended, w.output.T)
+    dropped1 = dropout(summed)
+    summed.add_(x)
     h, *stats1 = aten.native_layer_norm(summed, width, w.norm1, w.norm1_bias, eps)
     expanded = torch.addmm(w.expand_bias, h, w.expand.T)
-    hidden, mask2 = dropout(F.gelu(expanded))
-    contracted, mask3 = dropout(torch.addmm(w.contract_bias, hidden, w.contract.T))
-    summed2 = contracted.add_(h)
+    hidden = F.gelu(expanded)
+    dropped2 = dropout(hidden)
+    summed2 = torch.addmm(w.contract_bias, hidden, w.contract.T)
+    dropped3 = dropout(summed2)
+    summed2.add_(h)
     out, *stats2 = aten.native_layer_norm(summed2, width, w.norm2, w.norm2_bias, eps)
-    masks = (mask1, mask2, mask3)
-    return out, Finished(attended, summed, tuple(stats1), h, expanded, hidden, summed2, tuple(stats2), masks)
+    dropped = (dropped1, dropped2, dropped3)
+    return out, Finished(attended, summed, tuple(stats1), h, expanded, hidden, summed2, tuple(stats2), dropped)
 
 
 def finish_layer_backward(
@@ -142,14 +170,15 @@ def finish_layer_backward(
     """Gradients of x and of attended; those of the parameters are added into `into`."""
     every = [True, True, True]
     width = gradient.shape[-1:]
+    dropped1, dropped2, dropped3 = saved.dropped
     summed2, scale, shift = aten.native_layer_norm_backward(
         gradient, saved.summed2, width, *saved.stats2, w.norm2, w.norm2_bias, every
     )
     into.norm2.add_(scale)
     into.norm2_bias.add_(shift)
-    contracted = dropout.backward(summed2, saved.masks[2])
+    contracted = summed2 if dropped3 is None else dropout.again(summed2.clone(), dropped3)
     _add_linear(into.contract, into.contract_bias, contracted, saved.hidden)
-    expanded = aten.gelu_backward(dropout.backward(contracted @ w.contract, saved.masks[1]), saved.expanded)
+    expanded = aten.gelu_backward(dropout.again(contracted @ w.contract, dropped2), saved.expanded)
     _add_linear(into.expand, into.expand_bias, expanded, saved.h)
     h = torch.addmm(summed2, expanded, w.expand)
     summed, scale, shift = aten.native_layer_norm_backward(
@@ -157,7 +186,7 @@ def finish_layer_backward(
     )
     into.norm1.add_(scale)
     into.norm1_bias.add_(shift)
-    projected = dropout.backward(summed, saved.masks[0])
+    projected = summed if dropped1 is None else dropout.again(summed.clone(), dropped1)
     _add_linear(into.output, into.output_bias, projected, saved.attended)
     return summed, projected @ w.output
 
@@ -165,22 +194,3 @@ def finish_layer_backward(
 def _add_linear(weight: Tensor, bias: Tensor, gradient: Tensor, x: Tensor) -> None:
     weight.addmm_(gradient.T, x)
     bias.add_(gradient.sum(0))
-
-
-@dataclass(frozen=True)
-class Dropout:
-    """Dropout with its mask handed out; with probability 0 it does nothing and hands out None."""
-
-    probability: float
-
-    def __call__(self, values: Tensor) -> tuple[Tensor, Tensor | None]:
-        if self.probability == 0:
-            return values, None
-        dropped, mask = aten.native_dropout(values, self.probability, True)
-        return dropped, mask
-
-    def backward(self, gradient: Tensor, mask: Tensor | None) -> Tensor:
-        if mask is None:
-            return gradient
-        result: Tensor = aten.native_dropout_backward(gradient, mask, 1 / (1 - self.probability))
-        return result

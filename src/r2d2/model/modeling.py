@@ -18,6 +18,7 @@ from transformers.utils import ModelOutput
 from r2d2.chart import AutogradValues, Chart, MakeValues, SpanFamily, Threshold, gumbel_noise, induce_values
 from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
+from r2d2.model.cross_entropy import linear_cross_entropy
 from r2d2.model.fast_values import FastValues
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.model.tree_lstm import TreeLSTM
@@ -152,10 +153,13 @@ class LMHead(nn.Module):
         self.dense = nn.Linear(config.hidden_size, config.hidden_size)
         self.decoder = nn.Linear(config.hidden_size, config.vocab_size)
 
-    def forward(self, h: Float[Tensor, "t d"]) -> Float[Tensor, "t v"]:
+    def hidden(self, h: Float[Tensor, "t d"]) -> Float[Tensor, "t d"]:
+        """What the output matrix reads."""
         width = h.shape[-1:]
-        hidden = F.layer_norm(F.gelu(self.dense(F.layer_norm(h, width))), width)
-        logits: Tensor = self.decoder(hidden)
+        return F.layer_norm(F.gelu(self.dense(F.layer_norm(h, width))), width)
+
+    def forward(self, h: Float[Tensor, "t d"]) -> Float[Tensor, "t v"]:
+        logits: Tensor = self.decoder(self.hidden(h))
         return logits
 
 
@@ -198,15 +202,28 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
         """
         chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature)
         real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
-        logits = self.lm_head(self._between_contexts(chart, real))  # [t, v]
-        loss = None
-        padded = None
+        h = self._between_contexts(chart, real)  # [t, d]
+        loss = logits = None
         if labels is not None:
-            loss = lm_loss(logits, labels[real], num_items_in_batch)
+            loss = self._loss(h, labels[real], num_items_in_batch)
         else:
-            padded = logits.new_zeros(*input_ids.shape, logits.shape[-1])
-            padded[real] = logits
-        return R2D2LMOutput(loss=loss, logits=padded, root=chart.roots(), chart=chart if return_chart else None)
+            scores = self.lm_head(h)
+            logits = scores.new_zeros(*input_ids.shape, scores.shape[-1])
+            logits[real] = scores
+        return R2D2LMOutput(loss=loss, logits=logits, root=chart.roots(), chart=chart if return_chart else None)
+
+    def _loss(
+        self, h: Float[Tensor, "t d"], labels: Int[Tensor, " t"], num_items_in_batch: Tensor | int | None
+    ) -> Float[Tensor, ""]:
+        """Cross-entropy: the mean over labelled tokens, or their sum over `num_items_in_batch`."""
+        if torch.is_autocast_enabled(h.device.type):
+            total = F.cross_entropy(self.lm_head(h).float(), labels, ignore_index=IGNORED_LABEL, reduction="sum")
+        else:
+            decoder = self.lm_head.decoder
+            total = linear_cross_entropy(
+                self.lm_head.hidden(h), decoder.weight, decoder.bias, labels, ignored=IGNORED_LABEL
+            )
+        return total / ((labels != IGNORED_LABEL).sum() if num_items_in_batch is None else num_items_in_batch)
 
     def _between_contexts(self, chart: Chart, real: Bool[Tensor, "b n"]) -> Float[Tensor, "t d"]:
         left, right = chart.contexts(real)
@@ -214,16 +231,6 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
         return self.model.predict_between(
             vectors.index_select(0, left), vectors.index_select(0, right), left == 0, right == 0
         )
-
-
-def lm_loss(
-    logits: Float[Tensor, "t v"], labels: Int[Tensor, " t"], num_items_in_batch: Tensor | int | None
-) -> Float[Tensor, ""]:
-    """Cross-entropy: the mean over labelled tokens, or their sum over `num_items_in_batch`."""
-    if num_items_in_batch is None:
-        return F.cross_entropy(logits.float(), labels, ignore_index=IGNORED_LABEL)
-    total = F.cross_entropy(logits.float(), labels, ignore_index=IGNORED_LABEL, reduction="sum")
-    return total / num_items_in_batch
 
 
 def check_input(input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None, vocab_size: int) -> list[int]:
