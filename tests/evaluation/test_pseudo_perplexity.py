@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from r2d2.errors import InputError
-from r2d2.evaluation.pseudo_perplexity import average, pseudo_perplexity, token_log_probabilities
+from r2d2.evaluation.pseudo_perplexity import average, encode_roots, pseudo_perplexity, token_log_probabilities
 from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
 
 SENTENCES = [[30], [31, 32], [33, 34, 35, 36, 37, 38, 39, 40, 41], [42, 43, 44]]
@@ -44,6 +44,29 @@ def test_equals_the_literal_computation(model: R2D2ForBidirectionalLM) -> None:
     model.eval()
     for sentence, log_p in zip(SENTENCES, computed, strict=True):
         assert log_p == pytest.approx(literal(model, sentence), abs=1e-5)
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, "inf"])
+def test_sharing_changes_nothing_but_the_work(model: R2D2ForBidirectionalLM, m: int | str) -> None:
+    """Prefixes and suffixes with words that recur, encoded each alone and all together, in double precision."""
+    model = model.double().eval()
+    sentence = torch.randint(20, 32, (14,), generator=torch.Generator().manual_seed(2)).tolist()
+    parts = [sentence[:end] for end in range(1, 15)] + [sentence[start:] for start in range(1, 14)]
+    roots, compositions = encode_roots(model, parts, m)
+    alone = [model.model(torch.tensor([part]), m=m, return_chart=True) for part in parts]
+    torch.testing.assert_close(roots, torch.cat([output.root for output in alone]))
+    assert compositions < 0.6 * sum(output.chart.compositions for output in alone)
+
+
+def test_at_length_33_a_fifth_of_the_compositions_suffices(model: R2D2ForBidirectionalLM) -> None:
+    model.eval()
+    sentence = torch.randint(10, 120, (33,), generator=torch.Generator().manual_seed(2)).tolist()
+    parts = [sentence[:end] for end in range(1, 33)] + [sentence[start:] for start in range(1, 33)]
+    _, together = encode_roots(model, parts, 4)
+    separately = sum(
+        model.model(torch.tensor([part]), m=4, sample=False, return_chart=True).chart.compositions for part in parts
+    )
+    assert together <= separately / 5
 
 
 def test_macro_is_over_sentences_and_micro_over_tokens(model: R2D2ForBidirectionalLM) -> None:

@@ -4,6 +4,7 @@ from r2d2.chart.chart import Chart
 from r2d2.chart.induction import MakeValues, induce, induce_values
 from r2d2.chart.protected import ProtectedSpans, SpanFamily, sort_laminar
 from r2d2.chart.selection import Noise, gumbel_noise
+from r2d2.chart.sharing import SharedValues
 from r2d2.chart.threshold import UNPRUNED, Threshold, check_threshold
 from r2d2.chart.values import AutogradValues, CellValues, Composition, Pairs
 
@@ -17,6 +18,7 @@ __all__ = [
     "Noise",
     "Pairs",
     "ProtectedSpans",
+    "SharedValues",
     "SpanFamily",
     "Threshold",
     "check_threshold",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from r2d2.chart.arena import NULL
@@ -59,7 +59,7 @@ def induce(
 
 
 def induce_values(
-    leaves: Float[Tensor, "b n d"],
+    leaves: Shaped[Tensor, "b n d"],
     lengths: Sequence[int],
     make_values: MakeValues,
     m: Threshold,
@@ -67,7 +67,7 @@ def induce_values(
     protected_spans: Sequence[SpanFamily | None] | None = None,
     noise: Noise | None = None,
 ) -> Chart:
-    """The same where the values of cells are computed in a way of their own."""
+    """The same where the values of cells are computed in a way of their own, from leaves that may be anything."""
     check_threshold(m)
     if not lengths or min(lengths) < 1:
         raise InputError(f"lengths ({list(lengths)}) must all be at least 1")

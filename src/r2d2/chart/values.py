@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -56,11 +56,13 @@ class Pairs:
         return values.view(c, k, *values.shape[1:])
 
 
+@runtime_checkable
 class CellValues(Protocol):
     """Values of all cells of a batch, computed step by step."""
 
-    compositions: int
-    """How many pairs have been composed."""
+    @property
+    def compositions(self) -> int:
+        """How many pairs have been composed."""
 
     @property
     def log_p(self) -> Float[Tensor, " r"]:

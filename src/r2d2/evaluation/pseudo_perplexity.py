@@ -1,7 +1,8 @@
 """Pseudo-perplexity (PPPL): how well each token is predicted from what stands left and right of it.
 
 For every position of a sentence the left part and the right part are encoded as two separate sentences, and their roots
-are the contexts; an empty side is [BOS] or [EOS] (Section 3.1 of the paper). Over sentences S with n tokens each:
+are the contexts; an empty side is [BOS] or [EOS] (Section 3.1 of the paper). Prefixes share nearly all their cells, and
+so do suffixes: they are encoded together, and each distinct cell is computed once. Over sentences of n tokens each:
 
     macro   exp( mean over sentences of ( mean over tokens of -log P ) )       the paper's
     micro   exp( mean over all tokens of -log P )
@@ -18,12 +19,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from r2d2.chart import Threshold
-from r2d2.data.batches import collate, group_by_length
+from r2d2.data.batches import collate
 from r2d2.errors import InputError
 from r2d2.model import R2D2ForBidirectionalLM
 
 TOKENS_A_BATCH = 2048
-TOKENS_AT_ONCE = 16 * TOKENS_A_BATCH
+TOKENS_AT_ONCE = 16 * 1024
 
 TokenIds = Sequence[int]
 
@@ -96,7 +97,7 @@ def _score(model: R2D2ForBidirectionalLM, sentences: Sequence[TokenIds], m: Thre
         tokens += sentence
     roots = torch.zeros(1 + len(parts), model.config.cell_width, device=model.device, dtype=model.dtype)
     if parts:
-        roots[1:] = encode_roots(model, parts, m)
+        roots[1:], _ = encode_roots(model, parts, m)
     left, right, labels = (torch.tensor(values, device=model.device) for values in (left_rows, right_rows, tokens))
     h = model.model.predict_between(roots[left], roots[right], left == 0, right == 0)
     log_p = torch.cat(
@@ -110,15 +111,28 @@ def _score(model: R2D2ForBidirectionalLM, sentences: Sequence[TokenIds], m: Thre
 
 
 def encode_roots(
-    model: R2D2ForBidirectionalLM, sentences: Sequence[TokenIds], m: Threshold | None = None
-) -> Float[Tensor, "x w"]:
-    """The root vectors of many sentences, in their order, encoded in batches of like length."""
-    lengths = [len(sentence) for sentence in sentences]
-    batches = group_by_length(lengths, tokens=TOKENS_A_BATCH, sentences=len(sentences))
-    roots: list[Tensor] = []
-    for batch in batches:
-        inputs = collate([sentences[number] for number in batch], model.config.pad_token_id).items()
-        ids, mask = (value.to(model.device) for name, value in inputs if name != "labels")
-        roots.append(model.model(ids, mask, m=m, sample=False).root)
-    place = torch.tensor([number for batch in batches for number in batch], device=roots[0].device)
-    return torch.cat(roots)[place.argsort()]
+    model: R2D2ForBidirectionalLM, parts: Sequence[TokenIds], m: Threshold | None = None
+) -> tuple[Float[Tensor, "x w"], int]:
+    """The root vectors of parts that have much in common with their neighbours, and how many pairs were composed."""
+    roots, compositions = [], 0
+    for some in _consecutive(parts, TOKENS_AT_ONCE):
+        inputs = collate(some, model.config.pad_token_id)
+        output = model.model.encode_sharing(
+            inputs["input_ids"].to(model.device), inputs["attention_mask"].to(model.device), m
+        )
+        roots.append(output.root)
+        compositions += output.chart.compositions
+    return torch.cat(roots), compositions
+
+
+def _consecutive(parts: Sequence[TokenIds], tokens: int) -> Iterator[list[TokenIds]]:
+    """Runs of parts of at most so many tokens together, or of one part."""
+    run: list[TokenIds] = []
+    held = 0
+    for part in parts:
+        if run and held + len(part) > tokens:
+            yield run
+            run, held = [], 0
+        run.append(part)
+        held += len(part)
+    yield run

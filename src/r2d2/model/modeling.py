@@ -15,7 +15,17 @@ from transformers import PreTrainedModel
 from transformers import initialization as init
 from transformers.utils import ModelOutput
 
-from r2d2.chart import AutogradValues, Chart, MakeValues, SpanFamily, Threshold, gumbel_noise, induce_values
+from r2d2.chart import (
+    AutogradValues,
+    CellValues,
+    Chart,
+    MakeValues,
+    SharedValues,
+    SpanFamily,
+    Threshold,
+    gumbel_noise,
+    induce_values,
+)
 from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
 from r2d2.model.cross_entropy import linear_cross_entropy
@@ -121,6 +131,22 @@ class R2D2Model(R2D2PreTrainedModel):
             protected_spans=protected_spans,
             noise=gumbel_noise if (self.training if sample is None else sample) else None,
         )
+
+    @torch.no_grad()
+    def encode_sharing(
+        self, input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None = None, m: Threshold | None = None
+    ) -> R2D2Output:
+        """Root vectors without sampling, where sentences are expected to have much in common, such as the prefixes of
+        one sentence: what they share is computed once. The chart is there for its count of compositions."""
+        lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
+        make = self._make_values(self.config.temperature)
+
+        def make_distinct(names: Tensor, capacity: int) -> CellValues:
+            return make(self.composition.leaves(self.embedding(names)), capacity)
+
+        shared = partial(SharedValues, make_values=make_distinct)
+        chart = induce_values(input_ids.unsqueeze(-1), lengths, shared, self.config.m if m is None else m)
+        return R2D2Output(root=chart.roots(), chart=chart)
 
     def _make_values(self, temperature: float) -> MakeValues:
         """The fast way where there is one: for the recursive Transformer, in the precision of its weights."""
