@@ -165,7 +165,10 @@ class TreeInduction:
             complements = [(1 - p(x)).clamp(min=1e-9).log() for x in (i - 1, i + 1)]
             return float(L[i].log_p.detach() + complements[0] + complements[1])
 
-        return max(sorted(tau), key=ambiguity)
+        score = {i: ambiguity(i) for i in sorted(tau)}
+        best = max(score.values())
+        rounding = 64 * torch.finfo(L[min(tau)].log_p.dtype).eps * (1 + abs(best))
+        return next(i for i in score if score[i] >= best - rounding)  # the leftmost of equals, but for rounding
 
     def pairs_in_tree(self, i: int, j: int) -> set[int]:
         """The places of the second row that the tree of T[i, j] uses, along splits that are still in the table."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from chart.samples import SmallComposition, random_family, random_leaves, repeatable_noise
 from oracle import Result, TreeInduction, crosses
 from r2d2.chart import UNPRUNED, Chart, gumbel_noise, induce
+from r2d2.chart.find import leftmost_best
 from r2d2.errors import InputError
 
 D = 5
@@ -263,3 +264,12 @@ def test_empty_sentences_and_wrong_lengths_are_refused() -> None:
         go([4, 0])
     with pytest.raises(InputError, match="do not fit"):
         go([4, 5])
+
+
+def test_pairs_that_differ_by_rounding_alone_are_equal() -> None:
+    """ "the old" stands twice: whichever of the two a matrix product favours in the last digit, the first is merged."""
+    score = torch.tensor([[-5.0, -2.0, -7.0, -2.0], [-2.0, -5.0, -1.999, -3.0]])
+    for nudge in (-2e-7, 0.0, 2e-7):
+        nudged = score.clone()
+        nudged[0, 1] += nudge
+        assert leftmost_best(nudged).tolist() == [1, 2]

@@ -160,6 +160,12 @@ def test_an_empty_list_is_no_constituent() -> None:
         Tree.from_nested([1, []])
 
 
+def test_a_tree_too_deep_to_look_at_is_not_drawn() -> None:
+    deep = Tree.from_spans(range(1500), [(start, 1500) for start in range(1499)])
+    with pytest.raises(InputError, match=r"depth of a tree to draw \(1,499\) must be at most 250"):
+        draw(deep)
+
+
 def test_drawing() -> None:
     drawing = draw(Tree.from_nested([["the", "dog"], "barks"]))
     lines = drawing.splitlines()

@@ -7,7 +7,9 @@ Tensors keep their gradients.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +18,38 @@ from torch import Tensor
 
 from r2d2.chart.cells import Cells
 from r2d2.trees import Span, Tree
+
+
+class TreeCell(NamedTuple):
+    """A cell of a sentence's tree, over two units or more.
+
+    `margin` is how much the log p~ of its best split is above that of the next best; None where there was one split.
+    """
+
+    start: int
+    end: int
+    log_p: float
+    log_p_tree: float
+    margin: float | None
+
+
+@dataclass(frozen=True)
+class Forest:
+    """All cells of a sentence and all their splits: an and-or graph. A cell is its place in `Chart.cells`.
+
+    Split y of cell x joins the cells left[x, y] and right[x, y] at the boundary at[x, y]. Where there is no such split
+    the parts are -1 and the score is -inf. `root` is the cell of the whole sentence.
+    """
+
+    start: Int[np.ndarray, " c"]
+    end: Int[np.ndarray, " c"]
+    log_p: Float[np.ndarray, " c"]
+    log_p_tree: Float[np.ndarray, " c"]
+    score: Float[np.ndarray, "c k"]  # log p~^k, noise-free
+    at: Int[np.ndarray, "c k"]
+    left: Int[np.ndarray, "c k"]
+    right: Int[np.ndarray, "c k"]
+    root: int
 
 
 class Chart:
@@ -83,17 +117,49 @@ class Chart:
 
         Each cell is split at its best split, that of the highest log p~ without noise.
         """
-        host = self._host
+        spans = [(cell.start, cell.end) for cell in self.tree_cells(sentence)]
+        return Tree.from_spans(range(self._lengths[self._inside[sentence]]), spans)
+
+    def tree_cells(self, sentence: int) -> list[TreeCell]:
+        """The cells of that tree over two units or more, parents before children, left before right."""
+        host, values = self._host, self._host_values
         pending = [self._root_id(sentence)]
-        spans = []
+        cells = []
         while pending:
             cell = pending.pop()
             start, end = int(host.start[cell]), int(host.end[cell])
             if end - start > 1:
-                spans.append((start, end))
+                margin = float(values.margin[cell])
+                cells.append(
+                    TreeCell(
+                        start,
+                        end,
+                        float(values.log_p[cell]),
+                        float(values.log_p_tree[cell]),
+                        margin if np.isfinite(margin) else None,
+                    )
+                )
                 best = int(host.best[cell])
                 pending += [int(host.right[cell, best]), int(host.left[cell, best])]
-        return Tree.from_spans(range(self._lengths[self._inside[sentence]]), spans)
+        return cells
+
+    def forest(self, sentence: int) -> Forest:
+        """Every cell of the sentence with its splits, without gradients."""
+        host, values = self._host, self._host_values
+        ids = self._ids(sentence)
+        place = np.full(len(host.start), -1)  # the null cell stays -1
+        place[ids] = np.arange(len(ids))
+        return Forest(
+            start=host.start[ids],
+            end=host.end[ids],
+            log_p=values.log_p[ids],
+            log_p_tree=values.log_p_tree[ids],
+            score=values.score[ids],
+            at=host.at[ids],
+            left=place[host.left[ids]],
+            right=place[host.right[ids]],
+            root=int(place[self._root_id(sentence)]),
+        )
 
     def contexts(self, real: Bool[Tensor, "b n"]) -> tuple[Int[Tensor, " t"], Int[Tensor, " t"]]:
         """For every real unit, in order, the longest cells ever computed that end before it and start after it.
@@ -126,6 +192,10 @@ class Chart:
     def _host(self) -> _HostCells:
         return _HostCells(self._cells, len(self._e), self._merged)
 
+    @cached_property
+    def _host_values(self) -> _HostValues:
+        return _HostValues(self._log_p, self._log_p_tree, self._cells.score[: len(self._e)])
+
 
 class _HostCells:
     """The integer facts of the cells, fetched from the device once, when somebody first reads the chart."""
@@ -135,6 +205,18 @@ class _HostCells:
             return values[:rows].cpu().numpy()
 
         self.sentence, self.start, self.end = fetch(cells.sentence), fetch(cells.start), fetch(cells.end)
-        self.left, self.right = fetch(cells.left), fetch(cells.right)
+        self.at, self.left, self.right = fetch(cells.at), fetch(cells.left), fetch(cells.right)
         self.best = fetch(cells.score.argmax(dim=1))
         self.merged = [step.cpu().numpy() for step in merged]
+
+
+class _HostValues:
+    """The logarithms of the cells, likewise."""
+
+    def __init__(self, log_p: Tensor, log_p_tree: Tensor, score: Tensor) -> None:
+        self.log_p = log_p.detach().cpu().numpy()
+        self.log_p_tree = log_p_tree.detach().cpu().numpy()
+        self.score = score.detach().cpu().numpy()
+        best = score.topk(min(2, score.shape[1]), dim=1).values  # [r, 2], or [r, 1] if no cell has two splits
+        margin = best[:, 0] - best[:, 1] if best.shape[1] == 2 else torch.full_like(best[:, 0], torch.inf)
+        self.margin = margin.cpu().numpy()  # not finite where there are no two splits

@@ -5,7 +5,7 @@ pairs are one, wherever they stand: the prefixes of a sentence share nearly all 
 sequence of units under a cell would not do: a cell that survives a merge keeps the value it got over older units.
 
 Each cell of the induction keeps an id of its own, for its place in its own sentence; `rows` leads from that to the row
-of the values. Only for a batch without sampling and without gradients: neither would be the same where cells are shared.
+of the values. Only without sampling and without gradients: neither would be the same where cells are shared.
 """
 
 from __future__ import annotations

@@ -172,7 +172,8 @@ class FastValues:
         left, right = pairs.parts()
         self.compositions += len(left)
         main, h_sum = self._main_path(left, right)
-        score = (h_sum @ self.head.score.T + self.head.score_bias).squeeze(-1)
+        # Not a matrix product: with one column its rounding would depend on the number of rows, that is on the batch.
+        score = (h_sum * self.head.score).sum(-1) + self.head.score_bias
         log_p = F.logsigmoid(score.to(self._log_p.dtype))  # Eq. 6
         joined = log_p + self.log_p_tree[left] + self.log_p_tree[right]  # Eq. 2
         log_p_tree = pairs.spread(joined, -torch.inf)

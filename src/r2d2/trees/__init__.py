@@ -3,6 +3,7 @@
 from r2d2.trees.brackets import read_brackets, write_brackets
 from r2d2.trees.drawing import draw, to_nltk
 from r2d2.trees.json import tree_from_json, tree_to_json
+from r2d2.trees.latex import to_latex
 from r2d2.trees.merging import merge_leaves
 from r2d2.trees.svg import to_svg
 from r2d2.trees.tree import Node, Span, Tree
@@ -14,6 +15,7 @@ __all__ = [
     "draw",
     "merge_leaves",
     "read_brackets",
+    "to_latex",
     "to_nltk",
     "to_svg",
     "tree_from_json",

@@ -5,7 +5,10 @@ from __future__ import annotations
 from nltk import Tree as NltkTree
 from nltk.tree.prettyprinter import TreePrettyPrinter
 
+from r2d2.errors import InputError
 from r2d2.trees.tree import Step, Tree
+
+DEEPEST_DRAWING = 250  # NLTK's printer recurses
 
 
 def to_nltk(tree: Tree) -> NltkTree:
@@ -25,7 +28,9 @@ def to_nltk(tree: Tree) -> NltkTree:
 
 
 def draw(tree: Tree) -> str:
-    """Draw a tree in lines of text, unlabelled nodes as dots."""
+    """Draw a tree in lines of text, unlabelled nodes as dots; one too deep to look at is refused."""
+    if tree.depth > DEEPEST_DRAWING:
+        raise InputError(f"the depth of a tree to draw ({tree.depth:,}) must be at most {DEEPEST_DRAWING}")
     labelled = Tree(
         tuple(range(len(tree.leaves))), tuple(node._replace(label=node.label or "·") for node in tree.nodes)
     )
