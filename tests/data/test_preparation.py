@@ -115,3 +115,9 @@ def test_pieces_of_words_without_a_preterminal() -> None:
 def test_every_word_needs_its_pieces(pieces: list[list[str]], message: str) -> None:
     with pytest.raises(InputError, match=message):
         break_into_pieces(read("(X a b)"), pieces)
+
+
+def test_numbers_on_request() -> None:
+    tree = read("(NP (CD 1,000.5) (JJ 10-year) (NNS bonds))")
+    assert prepare(tree, "kim2019", numbers=True).leaves == ("N", "N-year", "bonds")
+    assert prepare(tree, "kim2019").leaves == tree.leaves

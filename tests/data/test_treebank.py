@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from r2d2.data.treebank import Place, read_treebank
+from r2d2.data.treebank import Place, prepare_treebank, read_treebank, read_trees
 from r2d2.errors import InputError
 from r2d2.metrics import right_branching, score_corpus, trivial_baselines
+from r2d2.trees import read_brackets
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 TWO_LINES = "(S (NN a) (VB b) (. .))\n( (S (NN c)\n     (VB d)) )\n"
@@ -106,10 +107,22 @@ def test_one_empty_file_among_others_is_an_error(tmp_path: Path) -> None:
     assert message_of(tmp_path) == f"{empty}: this file holds no tree"
 
 
-def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
+def test_bytes_in_no_known_encoding(tmp_path: Path) -> None:
     file = tmp_path / "a.mrg"
     file.write_bytes(b"(S (NN a) (VB b))\n(S (NN caf\xe9) (VB b))\n")
-    assert message_of(file) == f"{file}:2: byte 11 of this line (0xe9) is not UTF-8"
+    message = f"{file}:2: byte 11 of this line (0xe9) is not UTF-8, and the file is not GB18030"
+    assert message_of(file) == message
+
+
+def test_trees_of_which_nothing_is_left_are_skipped_on_request(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.fid", "(FRAG (PU 。))\n(IP (NN 狗) (VV 叫) (PU 。))\n(FRAG (NN 完))\n")
+    with pytest.raises(InputError, match=":1: preparation ctb removes every leaf"):
+        prepare_treebank(read_trees(file), "ctb", source="a")
+    treebank = prepare_treebank(read_trees(file), "ctb", source="a", skip_emptied=True)
+    assert (len(treebank), treebank.too_short, treebank.emptied) == (1, 1, 1)
+    trees = [(Place("a", line), tree) for line, tree in enumerate(read_brackets("(X (Nab 牛))" * 3))]
+    with pytest.raises(InputError, match=r"a: no tree is left: .* of 3 the preparation kim2019 leaves nothing"):
+        prepare_treebank(trees, "kim2019", source="a", skip_emptied=True)
 
 
 def test_a_damaged_compressed_file(tmp_path: Path) -> None:

@@ -7,10 +7,16 @@ from typing import Annotated
 
 import typer
 
+from r2d2.cli.bench import bench
 from r2d2.cli.convert import convert
 from r2d2.cli.demo import demo
+from r2d2.cli.encode import encode
+from r2d2.cli.evaluate import evaluate_app
+from r2d2.cli.parse import parse
+from r2d2.cli.score import score
 from r2d2.cli.tokenizer import tokenizer_app
 from r2d2.cli.train import train
+from r2d2.cli.treebank import treebank_app
 from r2d2.errors import InputError
 from r2d2.version import __version__
 
@@ -19,10 +25,16 @@ WRONG_INPUT = 2
 app = typer.Typer(
     name="r2d2", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
 )
+app.command()(bench)
 app.command()(convert)
 app.command()(demo)
+app.command()(encode)
+app.command()(parse)
+app.command()(score)
 app.command()(train)
+app.add_typer(evaluate_app, name="evaluate")
 app.add_typer(tokenizer_app, name="tokenizer")
+app.add_typer(treebank_app, name="treebank")
 
 
 def _print_version(wanted: bool) -> None:

@@ -17,6 +17,7 @@ of a leaf is the label of its preterminal, the innermost node over just that lea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
@@ -30,6 +31,7 @@ _PENN_WORD_TAGS = (
 )
 PENN_WORD_TAGS = frozenset(_PENN_WORD_TAGS.split())
 PIECE_LABEL = "WP"
+_NUMBER = re.compile(r"\d+(?:[.,]\d*)*")
 
 
 def _kim2019_keeps(tag: str | None) -> bool:
@@ -65,23 +67,55 @@ def check_preparation(name: str) -> None:
         raise InputError(f"preparation ({name!r}) must be one of {', '.join(PREPARATIONS)}")
 
 
-def prepare(tree: Tree, name: str, *, lower: bool = False) -> Tree:
-    """Remove what a preparation does not count as words; see the module's text. `lower` puts leaves in lower case.
+class EmptiedError(InputError):
+    """A preparation leaves nothing of a tree."""
+
+
+def prepare(tree: Tree, name: str, *, lower: bool = False, numbers: bool = False) -> Tree:
+    """Remove what a preparation does not count as words; see the module's text.
+
+    `lower` puts leaves in lower case, `numbers` writes N for every number in them.
 
     >>> from r2d2.trees import read_brackets
     >>> (tree,) = read_brackets("(S (NP-SBJ (NNS Dogs)) (VP (VBP bark) (NP (-NONE- *))) (. .))")
     >>> str(prepare(tree, "kim2019", lower=True))
     '(S (NP-SBJ (NNS dogs)) (VP (VBP bark)))'
+    >>> prepare(Tree(("1,000.5",)), "none", numbers=True).leaves
+    ('N',)
     """
+    kept = kept_leaves(tree, name)
+    leaves = [leaf for leaf, keep in zip(tree.leaves, kept, strict=True) if keep]
+    if lower:
+        leaves = [leaf.lower() for leaf in leaves]
+    if numbers:
+        leaves = [without_numbers(leaf) for leaf in leaves]
+    return Tree(tuple(leaves), _moved(tree.nodes, list(accumulate(kept, initial=0))))
+
+
+def kept_leaves(tree: Tree, name: str) -> list[bool]:
+    """For each leaf, whether a preparation counts it as a word; that it counts none is an error."""
     check_preparation(name)
-    tags = [None if preterminal is None else tree.nodes[preterminal].label for preterminal in _preterminals(tree)]
+    tags = tags_of(tree)
     kept = [_KEEPS[name](tag) for tag in tags]
     if not any(kept):
-        raise InputError(
+        raise EmptiedError(
             f"preparation {name} removes every leaf of this tree (tags: {_some(tags)}); it may not fit the treebank"
         )
-    leaves = tuple(leaf.lower() if lower else leaf for leaf, keep in zip(tree.leaves, kept, strict=True) if keep)
-    return Tree(leaves, _moved(tree.nodes, list(accumulate(kept, initial=0))))
+    return kept
+
+
+def without_numbers(word: str) -> str:
+    """A word with N for every number in it.
+
+    >>> [without_numbers(word) for word in ("1,000.5", "10-year", "3/4", "F-16s")]
+    ['N', 'N-year', 'N/N', 'F-Ns']
+    """
+    return _NUMBER.sub("N", word)
+
+
+def tags_of(tree: Tree) -> list[str | None]:
+    """The tag of each leaf, None for one without a preterminal."""
+    return [None if preterminal is None else tree.nodes[preterminal].label for preterminal in _preterminals(tree)]
 
 
 def break_into_pieces(tree: Tree, pieces: Sequence[Sequence[str]]) -> Tree:

@@ -1,1 +1,1 @@
-"""What needs a model to be measured: pseudo-perplexity, and parsing against a treebank."""
+"""Gold and predictions lined up and scored, and what needs a model to be measured."""

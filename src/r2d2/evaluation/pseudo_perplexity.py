@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from r2d2.baselines.language_model import Cloze, evaluating, log_probability, one_at_a_time
 from r2d2.chart import Threshold
 from r2d2.data.batches import collate
 from r2d2.errors import InputError
@@ -39,6 +40,32 @@ class PseudoPerplexity:
     tokens: int
 
 
+@dataclass
+class Average:
+    """A PPPL in the making, over sentences (macro) and over tokens (micro); None over nothing."""
+
+    sentences: int = 0
+    tokens: int = 0
+    means: float = 0.0  # sum over sentences of their mean -log P
+    total: float = 0.0  # sum of -log P
+
+    def add(self, log_probabilities: Sequence[float], tokens: int) -> None:
+        """Count a sentence: its log probability is spread over so many tokens."""
+        total = -math.fsum(log_probabilities)
+        self.sentences += 1
+        self.tokens += tokens
+        self.means += total / tokens
+        self.total += total
+
+    @property
+    def macro(self) -> float | None:
+        return math.exp(self.means / self.sentences) if self.sentences else None
+
+    @property
+    def micro(self) -> float | None:
+        return math.exp(self.total / self.tokens) if self.tokens else None
+
+
 def average(log_probabilities: Iterable[Sequence[float]]) -> PseudoPerplexity:
     """PPPL from the log probabilities of the tokens of each sentence.
 
@@ -46,14 +73,12 @@ def average(log_probabilities: Iterable[Sequence[float]]) -> PseudoPerplexity:
     >>> round(result.macro, 3), round(result.micro, 3)
     (2.828, 3.364)
     """
-    means, total, tokens = [], 0.0, 0
+    found = Average()
     for sentence in log_probabilities:
-        means.append(-sum(sentence) / len(sentence))
-        total -= sum(sentence)
-        tokens += len(sentence)
-    if not means:
+        found.add(sentence, len(sentence))
+    if found.macro is None or found.micro is None:
         raise InputError("pseudo-perplexity needs at least one sentence")
-    return PseudoPerplexity(math.exp(sum(means) / len(means)), math.exp(total / tokens), len(means), tokens)
+    return PseudoPerplexity(found.macro, found.micro, found.sentences, found.tokens)
 
 
 def pseudo_perplexity(
@@ -67,11 +92,18 @@ def token_log_probabilities(
     model: R2D2ForBidirectionalLM, sentences: Iterable[TokenIds], *, m: Threshold | None = None
 ) -> Iterator[list[float]]:
     """log P of every token of each sentence, in order."""
-    waiting: list[TokenIds] = []
+    return gap_log_probabilities(model, map(one_at_a_time, sentences), m=m)
+
+
+def gap_log_probabilities(
+    model: R2D2ForBidirectionalLM, clozes: Iterable[Cloze], *, m: Threshold | None = None
+) -> Iterator[list[float]]:
+    """log P of every gap of each sentence, in order: the left context ends before the gap, the right begins after."""
+    waiting: list[Cloze] = []
     tokens = 0
-    for sentence in sentences:
-        waiting.append(sentence)
-        tokens += len(sentence) ** 2  # its prefixes and suffixes together
+    for cloze in clozes:
+        waiting.append(cloze)
+        tokens += len(cloze.ids) ** 2  # its prefixes and suffixes together
         if tokens >= TOKENS_AT_ONCE:
             yield from _score(model, waiting, m)
             waiting, tokens = [], 0
@@ -80,34 +112,35 @@ def token_log_probabilities(
 
 
 @torch.no_grad()
-def _score(model: R2D2ForBidirectionalLM, sentences: Sequence[TokenIds], m: Threshold | None) -> list[list[float]]:
-    was_training = model.training
-    model.eval()
-    # Token i of n stands between the prefix of i tokens and the suffix of n-1-i; empty ones have no root: row 0.
+def _score(model: R2D2ForBidirectionalLM, clozes: Sequence[Cloze], m: Threshold | None) -> list[list[float]]:
+    # A gap stands between a prefix and a suffix. Those that are empty have no root: row 0.
     parts: list[TokenIds] = []
     left_rows: list[int] = []
     right_rows: list[int] = []
     tokens: list[int] = []
-    for sentence in sentences:
-        n = len(sentence)
-        left_rows += [0, *range(len(parts) + 1, len(parts) + n)]
-        parts += [sentence[:i] for i in range(1, n)]
-        right_rows += [*range(len(parts) + 1, len(parts) + n), 0]
-        parts += [sentence[i:] for i in range(1, n)]
-        tokens += sentence
-    roots = torch.zeros(1 + len(parts), model.config.cell_width, device=model.device, dtype=model.dtype)
-    if parts:
-        roots[1:], _ = encode_roots(model, parts, m)
-    left, right, labels = (torch.tensor(values, device=model.device) for values in (left_rows, right_rows, tokens))
-    h = model.model.predict_between(roots[left], roots[right], left == 0, right == 0)
-    log_p = torch.cat(
-        [
-            model.lm_head(some).float().log_softmax(dim=-1).gather(1, their_labels.unsqueeze(1)).squeeze(1)
-            for some, their_labels in zip(h.split(TOKENS_A_BATCH), labels.split(TOKENS_A_BATCH), strict=True)
-        ]
-    )
-    model.train(was_training)
-    return [part.tolist() for part in log_p.split([len(sentence) for sentence in sentences])]
+    for ids, gaps in ((cloze.ids, cloze.gaps) for cloze in clozes):
+        row_of_prefix, row_of_suffix = {0: 0}, {len(ids): 0}
+        for end in sorted({start for start, _ in gaps} - {0}):
+            parts.append(ids[:end])
+            row_of_prefix[end] = len(parts)
+        for start in sorted({end for _, end in gaps} - {len(ids)}):
+            parts.append(ids[start:])
+            row_of_suffix[start] = len(parts)
+        left_rows += [row_of_prefix[start] for start, _ in gaps]
+        right_rows += [row_of_suffix[end] for _, end in gaps]
+        tokens += [ids[start] for start, _ in gaps]
+    with evaluating(model):
+        roots = torch.zeros(1 + len(parts), model.config.cell_width, device=model.device, dtype=model.dtype)
+        if parts:
+            roots[1:], _ = encode_roots(model, parts, m)
+        left, right = (torch.tensor(rows, device=model.device) for rows in (left_rows, right_rows))
+        h = model.model.predict_between(roots[left], roots[right], left == 0, right == 0)
+        log_p: list[float] = []
+        for start in range(0, len(tokens), TOKENS_A_BATCH):
+            some = slice(start, start + TOKENS_A_BATCH)
+            log_p += log_probability(model.lm_head(h[some]), tokens[some])
+    ordered = iter(log_p)
+    return [[next(ordered) for _ in cloze.gaps] for cloze in clozes]
 
 
 def encode_roots(

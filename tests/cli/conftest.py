@@ -1,0 +1,35 @@
+"""A tiny model on disk, and verbs that read text run in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.tiny_model import save_tiny_model
+from r2d2.cli import main
+
+Run = Callable[..., tuple[int, list[str], str]]
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_model(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.fixture
+def run(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run the command on a text; gives its exit code, the lines of its output, and what it says on standard error."""
+
+    def call(verb: str, text: str | bytes, *options: str) -> tuple[int, list[str], str]:
+        (tmp_path / "text").write_bytes(text.encode() if isinstance(text, str) else text)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["r2d2", verb, str(model), "text", *options])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        output, errors = capfd.readouterr()
+        return int(ended.value.code or 0), output.split("\n")[:-1], errors
+
+    return call
