@@ -1,0 +1,65 @@
+"""CompoundPCFGConfig: everything that shapes a compound PCFG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from huggingface_hub.dataclasses import strict
+from transformers import PreTrainedConfig
+
+from r2d2.errors import InputError
+
+SIZES = (
+    "vocab_size",
+    "nonterminals",
+    "preterminals",
+    "hidden_size",
+    "latent_size",
+    "embedding_size",
+    "encoder_size",
+)
+
+
+@strict
+class CompoundPCFGConfig(PreTrainedConfig):
+    """Numbers of symbols, and widths.
+
+    The defaults are the published model's, over BERT's uncased vocabulary: `hidden_size` is the width of symbols,
+    `latent_size` that of the sentence vector z, `embedding_size` and `encoder_size` those of the words and of each
+    direction of the LSTM that infers z.
+    """
+
+    model_type = "compound_pcfg"
+
+    vocab_size: int = 30522
+    nonterminals: int = 30
+    preterminals: int = 60
+    hidden_size: int = 256
+    latent_size: int = 64
+    embedding_size: int = 512
+    encoder_size: int = 512
+    pad_token_id: int = 0
+    tie_word_embeddings: bool = False
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        super().__post_init__(**kwargs)
+        for name in SIZES:
+            value = getattr(self, name)
+            if value < 1:
+                raise InputError(f"{name} ({value}) must be at least 1")
+        if not 0 <= self.pad_token_id < self.vocab_size:
+            raise InputError(f"pad_token_id ({self.pad_token_id}) must lie within the vocabulary of {self.vocab_size}")
+        if self.tie_word_embeddings:
+            raise InputError("tie_word_embeddings (True) must be False: input and output have tables of their own")
+
+    @classmethod
+    def small(cls, **changes: Any) -> CompoundPCFGConfig:
+        """A model for two CPU cores: all symbols of the published one, and narrower networks."""
+        sizes: dict[str, Any] = {
+            "vocab_size": 8000,
+            "hidden_size": 128,
+            "latent_size": 32,
+            "embedding_size": 128,
+            "encoder_size": 128,
+        }
+        return cls(**(sizes | changes))
