@@ -71,8 +71,9 @@ def _report(out: Path, seed: int) -> None:
         typer.echo(draw(pair.predicted))
     next_steps = (
         "your own text       r2d2 train recipes/wikitext2-small.yaml corpus.root=FOLDER\n"
+        f"parse with it       echo 'the old man saw a boat' | r2d2 parse {out / 'model'}\n"
         f"curves and trees    tensorboard --logdir {out / 'tensorboard'}\n"
-        f"the model           {out / 'model'}: from_pretrained loads it, with its tokenizer\n"
+        f"in Python           r2d2.Parser.from_pretrained('{out / 'model'}')\n"
         "another seed        r2d2 demo --seed 1 --out demo-1"
     )
     write_report(
