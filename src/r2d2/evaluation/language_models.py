@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, XLNetLMHeadModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
-from transformers.utils import logging
 
 from r2d2.baselines.foreign_pieces import ForeignPieces
 from r2d2.baselines.language_model import Cloze, LanguageModel, SentencePieces
@@ -23,6 +21,7 @@ from r2d2.data.pieces import SPECIAL_TOKENS, Pieces
 from r2d2.errors import InputError
 from r2d2.evaluation.pseudo_perplexity import gap_log_probabilities
 from r2d2.model import R2D2ForBidirectionalLM
+from r2d2.model.loading import load_weights, quiet
 
 
 class R2D2LM:
@@ -57,9 +56,9 @@ def load_language_model(
         model_class = XLNetLMHeadModel
     else:
         model_class = AutoModelForMaskedLM
-    with _quiet():
+    with quiet():
         pieces = _load_pieces(folder)
-        model = _load_weights(model_class, folder).to(device)
+        model = load_weights(model_class, folder).to(device)
     if pieces.vocab_size > model.config.vocab_size:
         raise InputError(
             f"{folder}: the tokenizer has {pieces.vocab_size:,} pieces, and the model knows {model.config.vocab_size:,}"
@@ -96,18 +95,6 @@ def _told_contents(folder: Path) -> str:
     return f"{', '.join(names[:5])}{', ...' if names[5:] else ''}" if names else "nothing at all"
 
 
-def _load_weights(model_class: Any, folder: Path) -> Any:
-    """The model with all its weights; those that are missing are an error, not a random start."""
-    try:
-        model, found = model_class.from_pretrained(folder, local_files_only=True, output_loading_info=True)
-    except Exception as error:  # the library raises all kinds for files that it cannot read
-        raise InputError(f"{folder}: the model cannot be read: {' '.join(str(error).split())}") from None
-    missing = sorted(found["missing_keys"])
-    if missing:
-        raise InputError(f"{folder}: the weights lack {', '.join(missing[:3])}{', ...' if missing[3:] else ''}")
-    return model
-
-
 def _load_pieces(folder: Path) -> SentencePieces:
     """R2D2's tokenizer if the folder has one, which cuts text alike for all models; else the model's own."""
     file = folder / "tokenizer.json"
@@ -123,17 +110,3 @@ def _load_pieces(folder: Path) -> SentencePieces:
         raise InputError(f"{folder}: {error}") from None
     except Exception as error:  # likewise
         raise InputError(f"{folder}: the tokenizer cannot be read: {' '.join(str(error).split())}") from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the library's progress bars and its own report on the weights off standard error."""
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

@@ -11,15 +11,15 @@ The plain way sends [SUM] [CLS] left right of every pair through every layer. He
    looks at every c; but no gradient flows back into an unchosen c, so nothing of that is kept.
 4. Gradients of parameters are added up in place over all steps, and handed to autograd once.
 
-The backward pass is written out (`r2d2.model.layer_math`); `AutogradValues` with `RecursiveTransformer.compose` is the
-plain way, and the tests hold the two equal.
+The backward pass is written out: `r2d2.model.fast_gradients` and `r2d2.model.layer_math`. `AutogradValues` with
+`RecursiveTransformer.compose` is the plain way, and the tests hold the two equal.
 
 Legend: x pairs, c cells, k splits, d width, r rows of the value path. Tokens: 0 [SUM] or [CLS], 1 left, 2 right.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -29,69 +29,12 @@ from torch.autograd.function import once_differentiable
 
 from r2d2.chart.values import Pairs
 from r2d2.model.dropout import Dropout
-from r2d2.model.layer_math import (
-    Attended,
-    Finished,
-    LayerWeights,
-    aten,
-    attend,
-    attend_backward,
-    finish_layer,
-    finish_layer_backward,
-)
+from r2d2.model.fast_gradients import FastGradients
+from r2d2.model.fast_steps import CLS, SUM, Heads, MainLayer, Step, ValueLayer, ValuePath
+from r2d2.model.layer_math import LayerWeights, aten, attend, finish_layer
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 
-SUM, CLS = 0, 1
 NULL = 0
-
-
-class _Heads(NamedTuple):
-    """The parameters that read [SUM] and [CLS]."""
-
-    score: Tensor  # [1, d]
-    score_bias: Tensor  # [1]
-    blend: Tensor  # [2, d]
-    blend_bias: Tensor  # [2]
-
-
-class _MainLayer(NamedTuple):
-    x: Tensor  # [3, x, d] what the layer reads
-    qkv: Tensor  # [3, x, 3d]; in a last layer beyond the first the queries of left and right are not filled in
-    attended: Attended
-    finished: Finished
-
-
-class _ValueLayer(NamedTuple):
-    x: Tensor  # [1 or 3, r, d]
-    attended: Attended
-    finished: Finished
-
-
-class _Values(NamedTuple):
-    layers: list[_ValueLayer]
-    h: Tensor  # [3, r, d] the last layer's output
-    weights: Tensor  # [r, 2]
-    blended: Tensor  # [r, d]
-    stats: tuple[Tensor, Tensor]
-
-
-class _Step(NamedTuple):
-    """Everything the backward of one step needs."""
-
-    pairs: Pairs
-    left: Tensor
-    right: Tensor
-    rows: slice
-    main: list[_MainLayer]
-    h_sum: Tensor  # [x, d]
-    score: Tensor  # [x]
-    log_p: Tensor  # [x]
-    log_p_tree: Tensor  # [c, k], 0 where missing
-    soft: Tensor  # [c, k]
-    hard: Tensor  # [c, k]
-    chosen: Tensor  # [c], among the x pairs
-    composed: Tensor | None  # [c, k, d]; None where each cell has one split
-    values: _Values
 
 
 class FastValues:
@@ -119,8 +62,8 @@ class FastValues:
         self.log_p_tree = leaves.new_zeros(capacity + 1, dtype=log_dtype)
         self.e[NULL] = 0
         self.used = 1
-        self.gradients: _Gradients | None = None
-        heads = _Heads(
+        self.gradients: FastGradients | None = None
+        heads = Heads(
             composition.score.weight, composition.score.bias, composition.blend.weight, composition.blend.bias
         )
         layers = [LayerWeights.of(layer) for layer in modules]
@@ -131,7 +74,7 @@ class FastValues:
         self.token: Tensor = _Open.apply(self, leaves, specials, *parameters)
 
     def _open(self, leaves: Tensor, specials: Tensor, parameters: tuple[Tensor, ...]) -> None:
-        self.head = _Heads(*parameters[:4])
+        self.head = Heads(*parameters[:4])
         size = len(LayerWeights._fields)
         layers = [LayerWeights(*parameters[at : at + size]) for at in range(4, len(parameters), size)]
         self.scales = LayerWeights.scales(self.dropout)
@@ -166,9 +109,7 @@ class FastValues:
         e, log_p, log_p_tree = _Close.apply(token, self)
         return e, log_p, log_p_tree
 
-    # Forward
-
-    def _forward(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, _Step | None]:
+    def _forward(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Step | None]:
         left, right = pairs.parts()
         self.compositions += len(left)
         main, h_sum = self._main_path(left, right)
@@ -192,7 +133,7 @@ class FastValues:
         if log_p_tree.shape[1] > 1:
             composed = pairs.spread(self._all_composed(main, chosen, e), 0.0)
         present = log_p_tree if pairs.present is None else log_p_tree.where(pairs.present, 0.0)
-        step = _Step(pairs, left, right, rows, main, h_sum, score, log_p, present, soft, hard, chosen, composed, values)
+        step = Step(pairs, left, right, rows, main, h_sum, score, log_p, present, soft, hard, chosen, composed, values)
         return log_p_tree, step
 
     def _among_pairs(self, pairs: Pairs, choice: Tensor) -> Tensor:
@@ -205,7 +146,7 @@ class FastValues:
         number[pairs.listed] = torch.arange(len(pairs.listed), device=choice.device)
         return number[place]
 
-    def _all_composed(self, main: list[_MainLayer], chosen: Tensor, e: Tensor) -> Tensor:
+    def _all_composed(self, main: list[MainLayer], chosen: Tensor, e: Tensor) -> Tensor:
         """c of every pair: those not chosen are computed now, and nothing of that is kept."""
         x = main[0].x.shape[1]
         composed = self.e.new_empty(x, self.d)
@@ -217,7 +158,7 @@ class FastValues:
             composed[rest] = self._value_path(main, rest)[1]
         return composed
 
-    def _main_path(self, left: Tensor, right: Tensor) -> tuple[list[_MainLayer], Tensor]:
+    def _main_path(self, left: Tensor, right: Tensor) -> tuple[list[MainLayer], Tensor]:
         x = self.e.new_empty(3, len(left), self.d)
         x[0] = self.special_e[SUM]
         torch.index_select(self.e, 0, left, out=x[1])
@@ -232,7 +173,7 @@ class FastValues:
             attended, kept = attend(seen, key, value, self.heads, hidden, self.attention_dropout)
             residual = (x[:1] if last else x).flatten(0, 1)
             out, finished = finish_layer(residual, attended.flatten(0, 1), layer, self.eps, self.dropout)
-            saved.append(_MainLayer(x, qkv, kept, finished))
+            saved.append(MainLayer(x, qkv, kept, finished))
             x = out.view(attended.shape)
         return saved, x[0]
 
@@ -254,7 +195,7 @@ class FastValues:
         qkv[0, :, :d] = torch.addmm(layer.qkv_bias[:d], x[0], layer.qkv[:d].T)
         return qkv.add_(self.role_terms[number].unsqueeze(1))
 
-    def _value_path(self, main: list[_MainLayer], chosen: Tensor) -> tuple[_Values, Tensor]:
+    def _value_path(self, main: list[MainLayer], chosen: Tensor) -> tuple[ValuePath, Tensor]:
         """Equation 7 for some of the pairs."""
         r, d = len(chosen), self.d
         state = self.special_e[CLS].expand(1, r, d)
@@ -278,169 +219,22 @@ class FastValues:
             hidden = self.hidden if last else None
             attended, kept = attend(seen, key, value, self.heads, hidden, self.attention_dropout)
             out, finished = finish_layer(x.flatten(0, 1), attended.flatten(0, 1), layer, self.eps, self.dropout)
-            saved.append(_ValueLayer(x, kept, finished))
+            saved.append(ValueLayer(x, kept, finished))
             state = out.view(attended.shape)
         weights = torch.addmm(self.head.blend_bias, state[0], self.head.blend.T).softmax(dim=-1)
         blended = weights[:, :1] * state[1] + weights[:, 1:] * state[2]
         c, *stats = aten.native_layer_norm(blended, blended.shape[-1:], None, None, 1e-5)
-        return _Values(saved, state, weights, blended, tuple(stats)), c
-
-    # Backward
-
-    def _backward(self, step: _Step) -> None:
-        g = self.gradients
-        assert g is not None, "the backward of close comes first"
-        e, log_p_cell, log_p_tree_cell = self._take_gradients(step.rows)
-        tree, single = self._selection_backward(step, e, log_p_cell, log_p_tree_cell)  # [x] each
-        split, k = step.pairs.places() % step.pairs.left.shape[1], step.pairs.left.shape[1]
-        # Of a part that is one unit only the value of p~ counts, not the gradient.
-        g.log_p_tree.index_add_(0, step.left, tree.where(split > 0, 0.0))
-        g.log_p_tree.index_add_(0, step.right, tree.where(split < k - 1, 0.0))
-        score = (single * torch.sigmoid(-step.score.to(single.dtype))).to(self.e.dtype).unsqueeze(1)  # [x, 1]
-        g.head.score.addmm_(score.T, step.h_sum)
-        g.head.score_bias.add_(score.sum(0))
-        injected = self._value_backward(step, e)
-        self._main_backward(step, score * self.head.score, injected)
-
-    def _take_gradients(self, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
-        """The gradients of published cells, all that was read from them added; first-layer projections included."""
-        g, first = self.gradients, self.layers[0]
-        assert g is not None
-        qkv = g.qkv[rows]
-        g.layers[0].qkv.addmm_(qkv.T, self.e[rows])
-        g.layers[0].qkv_bias.add_(qkv.sum(0))
-        return torch.addmm(g.e[rows], qkv, first.qkv), g.log_p[rows], g.log_p_tree[rows]
-
-    def _selection_backward(
-        self, step: _Step, e: Tensor, log_p_cell: Tensor, log_p_tree_cell: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Gradients of log p~^k and of log p^k, for the pairs that exist (Equations 2 to 5)."""
-        hard = step.hard
-        tree = hard * log_p_tree_cell.unsqueeze(1)
-        if step.composed is not None:
-            log_p = step.pairs.spread(step.log_p, 0.0)
-            alpha = (step.composed * e.unsqueeze(1)).sum(-1).to(hard.dtype)
-            alpha += log_p_cell.unsqueeze(1) * log_p + log_p_tree_cell.unsqueeze(1) * step.log_p_tree
-            inner = (step.soft * alpha).sum(1, keepdim=True)
-            tree += step.soft * (alpha - inner) / self.temperature
-        single = tree + hard * log_p_cell.unsqueeze(1)
-        places = step.pairs.places()
-        return tree.flatten()[places], single.flatten()[places]
-
-    def _value_backward(self, step: _Step, gradient: Tensor) -> list[Tensor]:
-        """From the gradient of c to parameters; returns for each layer what flows to left and right of the chosen
-        pairs: [2, r, 4d], of query, key, value and, in the last place, of what the layer reads."""
-        g, values, d = self.gradients, step.values, self.d
-        assert g is not None
-        blended = aten.native_layer_norm_backward(
-            gradient, values.blended, gradient.shape[-1:], *values.stats, None, None, [True, False, False]
-        )[0]
-        weights = torch.stack([(blended * values.h[1]).sum(-1), (blended * values.h[2]).sum(-1)], dim=-1)
-        inner = (weights * values.weights).sum(-1, keepdim=True)
-        logits = values.weights * (weights - inner)  # [r, 2]
-        g.head.blend.addmm_(logits.T, values.h[0])
-        g.head.blend_bias.add_(logits.sum(0))
-        state = torch.stack(
-            [logits @ self.head.blend, values.weights[:, :1] * blended, values.weights[:, 1:] * blended]
-        )
-        injected: list[Tensor] = []
-        for number in reversed(range(len(self.layers))):
-            saved, layer, into = values.layers[number], self.layers[number], g.layers[number]
-            last = number == len(self.layers) - 1
-            residual, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, into, self.dropout)
-            residual, attended = residual.view(state.shape), attended.view(state.shape)
-            query, key, value = attend_backward(saved.attended, attended, self.heads, self.attention_dropout)
-            own = torch.cat([query[0], key[0], value[0]], dim=-1)  # [r, 3d]
-            parts = own.new_zeros(2, len(own), 4 * d)
-            parts[..., d : 2 * d], parts[..., 2 * d : 3 * d] = key[1:], value[1:]
-            if last:
-                parts[..., :d], parts[..., 3 * d :] = query[1:], residual[1:]
-                if number > 0:
-                    self._later_query_backward(number, saved.x[1:], parts)
-            g.role_terms[number][0].add_(own.sum(0))
-            if number == 0:
-                g.special_qkv[CLS].add_(own.sum(0))
-                g.special_e[CLS].add_(residual[0].sum(0))
-            else:
-                into.qkv.addmm_(own.T, saved.x[0])
-                into.qkv_bias.add_(own.sum(0))
-                state = torch.addmm(residual[0], own, layer.qkv).unsqueeze(0)
-            injected.append(parts)
-        return injected[::-1]
-
-    def _later_query_backward(self, number: int, x: Tensor, parts: Tensor) -> None:
-        """Queries of left and right in a last layer beyond the first belong to the value path alone."""
-        g, d = self.gradients, self.d
-        assert g is not None
-        query = parts[..., :d].flatten(0, 1)
-        g.layers[number].qkv[:d].addmm_(query.T, x.flatten(0, 1))
-        g.layers[number].qkv_bias[:d].add_(query.sum(0))
-        g.role_terms[number][1:, :d].add_(parts[..., :d].sum(1))
-        parts[..., 3 * d :] += (query @ self.layers[number].qkv[:d]).view(2, -1, d)
-        parts[..., :d] = 0
-
-    def _main_backward(self, step: _Step, h_sum: Tensor, injected: list[Tensor]) -> None:
-        g, d = self.gradients, self.d
-        assert g is not None
-        state = h_sum.unsqueeze(0)
-        for number in reversed(range(len(self.layers))):
-            saved, layer, into = step.main[number], self.layers[number], g.layers[number]
-            residual, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, into, self.dropout)
-            query, key, value = attend_backward(
-                saved.attended, attended.view(state.shape), self.heads, self.attention_dropout
-            )
-            x = saved.x.new_zeros(saved.x.shape)
-            x[: len(state)] = residual.view(state.shape)
-            qkv = saved.x.new_zeros(*saved.x.shape[:2], 3 * d)
-            qkv[: len(state), :, :d], qkv[..., d : 2 * d], qkv[..., 2 * d :] = query, key, value
-            for side in (0, 1):
-                qkv[1 + side].index_add_(0, step.chosen, injected[number][side, :, : 3 * d])
-                x[1 + side].index_add_(0, step.chosen, injected[number][side, :, 3 * d :])
-            g.role_terms[number].add_(qkv.sum(1))
-            if number > 0:
-                flat = qkv.flatten(0, 1)
-                into.qkv.addmm_(flat.T, saved.x.flatten(0, 1))
-                into.qkv_bias.add_(flat.sum(0))
-                state = torch.addmm(x.flatten(0, 1), flat, layer.qkv).view(x.shape)
-                continue
-            g.special_qkv[SUM].add_(qkv[0].sum(0))
-            g.special_e[SUM].add_(x[0].sum(0))
-            for side, ids in ((1, step.left), (2, step.right)):
-                g.qkv.index_add_(0, ids, qkv[side])
-                g.e.index_add_(0, ids, x[side])
-
-    def _finish_gradients(self, leaves: int) -> tuple[Tensor | None, ...]:
-        """The gradients of leaves, special tokens and parameters, when all steps are done."""
-        g, first = self.gradients, self.layers[0]
-        assert g is not None
-        leaf_gradient = self._take_gradients(slice(1, 1 + leaves))[0]
-        g.layers[0].qkv.addmm_(g.special_qkv.T, self.special_e)
-        g.layers[0].qkv_bias.add_(g.special_qkv.sum(0))
-        special_gradient = torch.addmm(g.special_e, g.special_qkv, first.qkv)
-        d = self.d
-        for layer, into, terms in zip(self.layers, g.layers, g.role_terms, strict=True):
-            into.roles.addmm_(terms[:, : 2 * d], layer.qkv[: 2 * d])
-            into.qkv[: 2 * d].addmm_(terms[:, : 2 * d].T, layer.roles)
-        self.gradients = None
-        layers = [layer.scaled(self.scales) for layer in g.layers]
-        return leaf_gradient, special_gradient, *g.head, *(tensor for layer in layers for tensor in layer)
-
-
-class _Gradients:
-    """Buffers that gradients are added into during a backward pass."""
-
-    def __init__(self, values: FastValues, e: Tensor, log_p: Tensor, log_p_tree: Tensor) -> None:
-        self.e, self.log_p, self.log_p_tree = e.clone(), log_p.clone(), log_p_tree.clone()
-        self.qkv = e.new_zeros(len(e), 3 * e.shape[1])
-        self.head = _Heads(*(torch.zeros_like(tensor) for tensor in values.head))
-        self.layers = [LayerWeights(*(torch.zeros_like(tensor) for tensor in layer)) for layer in values.layers]
-        self.role_terms = [torch.zeros_like(terms) for terms in values.role_terms]
-        self.special_e = torch.zeros_like(values.special_e)
-        self.special_qkv = torch.zeros_like(values.special_qkv)
+        return ValuePath(saved, state, weights, blended, tuple(stats)), c
 
 
 def _new_token(like: Tensor) -> Tensor:
     return like.new_zeros((), dtype=torch.float32)
+
+
+def _gradients_of(ctx: Any) -> FastGradients:
+    gradients: FastGradients | None = ctx.values.gradients
+    assert gradients is not None, "the backward of close comes first"
+    return gradients
 
 
 class _Open(Function):
@@ -453,7 +247,7 @@ class _Open(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, token: Tensor) -> tuple[Tensor | None, ...]:
-        return None, *ctx.values._finish_gradients(ctx.leaves)
+        return None, *_gradients_of(ctx).finish(ctx.leaves)
 
 
 class _Advance(Function):
@@ -469,7 +263,7 @@ class _Advance(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, scores: Tensor, token: Tensor) -> tuple[Tensor | None, ...]:
-        ctx.values._backward(ctx.step)
+        _gradients_of(ctx).add_step(ctx.step)
         return token, None, None, None
 
 
@@ -483,5 +277,5 @@ class _Close(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, e: Tensor, log_p: Tensor, log_p_tree: Tensor) -> tuple[Tensor, None]:
-        ctx.values.gradients = _Gradients(ctx.values, e, log_p, log_p_tree)
+        ctx.values.gradients = FastGradients(ctx.values, e, log_p, log_p_tree)
         return _new_token(e), None
