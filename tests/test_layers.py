@@ -12,6 +12,7 @@ LAYERS = [
     "errors",
     "version",
     "writing",
+    "native",
     "trees",
     "metrics",
     "data",

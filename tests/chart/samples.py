@@ -1,11 +1,54 @@
-"""Random input for the chart's tests: a small composition function, noise, and laminar families."""
+"""Random input for the chart's tests: a small composition function, values, noise, and laminar families; and the two
+ways of bookkeeping."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import pytest
 import torch
 from torch import Tensor, nn
+
+from r2d2.chart import Pairs, native_bookkeeping
+from r2d2.native.chart import functions
+
+needs_library = pytest.mark.skipif(functions is None, reason="the native library is not there")
+WAYS = ["tensors", pytest.param("native", marks=needs_library)]
+WAYS_HERE = ["tensors"] if functions is None else ["tensors", "native"]
+
+
+@contextmanager
+def bookkeeping_by(way: str) -> Iterator[None]:
+    """Induce in this way: tensors are what is left without the library."""
+    with pytest.MonkeyPatch.context() as patch:
+        if way == "tensors":
+            patch.setattr(native_bookkeeping, "functions", None)
+        yield
+
+
+class GivenValues:
+    """Values that are given beforehand for every cell, by its row, instead of being computed."""
+
+    def __init__(self, leaves: Tensor, log_p: Tensor, scores: Tensor) -> None:
+        self.log_p, self.scores = log_p, scores
+        self.compositions, self.used = 0, 1 + len(leaves)
+
+    def compute(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        (c, k), first = pairs.left.shape, self.used
+        self.compositions += len(pairs.parts()[0])
+        self.used += c
+        scores = self.scores[first : self.used, :k]
+        if noise is not None:
+            scores = scores + noise.to(scores.dtype)
+        if pairs.present is not None:
+            scores = scores.where(pairs.present, -torch.inf)
+        return torch.arange(first, self.used, device=scores.device), scores
+
+    def close(self) -> tuple[Tensor, Tensor, Tensor]:
+        log_p = self.log_p[: self.used]
+        return log_p.unsqueeze(1), log_p, log_p
 
 
 class SmallComposition(nn.Module):

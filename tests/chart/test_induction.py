@@ -10,13 +10,27 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from chart.samples import SmallComposition, random_family, random_leaves, repeatable_noise
+from chart.samples import (
+    WAYS,
+    WAYS_HERE,
+    SmallComposition,
+    bookkeeping_by,
+    random_family,
+    random_leaves,
+    repeatable_noise,
+)
 from oracle import Result, TreeInduction, crosses
 from r2d2.chart import UNPRUNED, Chart, gumbel_noise, induce
 from r2d2.chart.find import leftmost_best
 from r2d2.errors import InputError
 
 D = 5
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    with bookkeeping_by(request.param):
+        yield
 
 
 def run_oracle(leaves, lengths, f, m, families, noise) -> list[Result]:
@@ -65,9 +79,17 @@ def compare(lengths, m, seed, *, protect: bool, noise, sharpness: float = 1.0) -
     leaves = random_leaves(lengths, D, seed)
     f = SmallComposition(D, seed, sharpness)
     families = [random_family(n, seed + b) if b % 3 != 2 else None for b, n in enumerate(lengths)] if protect else None
-    chart = induce(leaves, lengths, f, m, protected_spans=families, noise=noise)
     expected = run_oracle(leaves, lengths, f, m, families, noise)
+    wanted = [leaves, *f.parameters()]
+    gradients = torch.autograd.grad(total_of_oracle(expected), wanted, allow_unused=True)
+    for way in WAYS_HERE:
+        with bookkeeping_by(way):
+            chart = induce(leaves, lengths, f, m, protected_spans=families, noise=noise)
+        compare_charts(chart, lengths, expected)
+        compare_gradients(chart, lengths, wanted, gradients)
 
+
+def compare_charts(chart: Chart, lengths: list[int], expected: list[Result]) -> None:
     for b, result in enumerate(expected):
         cells = ordered(result)
         assert chart.cells(b) == [cell.span for cell in cells]
@@ -80,11 +102,11 @@ def compare(lengths, m, seed, *, protect: bool, noise, sharpness: float = 1.0) -
     assert chart.compositions == sum(result.compositions for result in expected)
     compare_contexts(chart, lengths, expected)
 
-    wanted = [leaves, *f.parameters()]
+
+def compare_gradients(chart: Chart, lengths: list[int], wanted: list[Tensor], expected: tuple) -> None:
     actual_gradients = torch.autograd.grad(total_of_chart(chart, lengths), wanted, retain_graph=True, allow_unused=True)
     again = torch.autograd.grad(total_of_chart(chart, lengths), wanted, allow_unused=True)
-    expected_gradients = torch.autograd.grad(total_of_oracle(expected), wanted, allow_unused=True)
-    for actual, repeated, correct in zip(actual_gradients, again, expected_gradients, strict=True):
+    for actual, repeated, correct in zip(actual_gradients, again, expected, strict=True):
         if correct is None:
             assert actual is None or not actual.any()
         else:
@@ -107,7 +129,7 @@ def compare_contexts(chart: Chart, lengths: list[int], expected: list[Result]) -
             token += 1
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(
     lengths=st.lists(st.integers(1, 40), min_size=1, max_size=4),
     m=st.integers(2, 9),
@@ -129,7 +151,7 @@ def test_equals_the_oracle_where_probabilities_are_nearly_one(m: int) -> None:
 
 
 def test_equals_the_oracle_with_a_threshold_beyond_64() -> None:
-    compare([100], 70, seed=3, protect=False, noise=None)
+    compare([78], 67, seed=3, protect=False, noise=None)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -137,6 +159,7 @@ def test_unpruned_equals_the_oracle(seed: int) -> None:
     compare([12, 1, 2, 15], UNPRUNED, seed, protect=seed == 1, noise=repeatable_noise if seed == 2 else None)
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 @pytest.mark.parametrize("extra", [0, 1, 5])
 def test_a_threshold_of_at_least_the_length_is_full_cky(n: int, extra: int) -> None:
@@ -149,6 +172,7 @@ def test_a_threshold_of_at_least_the_length_is_full_cky(n: int, extra: int) -> N
     assert pruned.compositions == full.compositions == sum((n - w + 1) * (w - 1) for w in range(2, n + 1))
 
 
+@pytest.mark.usefixtures("way")
 def test_a_sentence_does_not_depend_on_its_batch() -> None:
     """Nor on its place in the batch, nor on padding, which holds rubbish here."""
     lengths = [9, 1, 30, 14]
@@ -165,7 +189,8 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
         torch.testing.assert_close(shuffled.vectors(place), alone.vectors(0))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@pytest.mark.usefixtures("way")
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(n=st.integers(1, 60), m=st.one_of(st.just(UNPRUNED), st.integers(2, 12)), seed=st.integers(0, 10_000))
 def test_protected_spans_are_never_crossed(n: int, m: int | str, seed: int) -> None:
     if m == UNPRUNED:
@@ -178,6 +203,7 @@ def test_protected_spans_are_never_crossed(n: int, m: int | str, seed: int) -> N
     assert chart.tree(0).is_binary
 
 
+@pytest.mark.usefixtures("way")
 def test_pairs_of_protected_words_leave_the_top_row_empty_and_still_succeed() -> None:
     """With every pair protected no cell of three units exists, so FIND must do without the third row."""
     n = 12
@@ -200,6 +226,7 @@ def test_compositions_are_linear(n: int, m: int) -> None:
     assert compositions >= (first_rows + (n - m) * m * (m - 1)) * (0.5 if n < 64 else 0.75)
 
 
+@pytest.mark.usefixtures("way")
 def test_samples_follow_the_softmax_of_log_p_tree() -> None:
     """Three words: the root has two splits, and is sampled many times over as a batch."""
     count = 20_000
@@ -224,6 +251,7 @@ def test_samples_follow_the_softmax_of_log_p_tree() -> None:
     assert 0.02 < probability < 0.98, "or the test would say nothing"
 
 
+@pytest.mark.usefixtures("way")
 def test_without_noise_nothing_is_random() -> None:
     leaves, f = random_leaves([20, 7], D, seed=2), SmallComposition(D, seed=2)
     first, second = (induce(leaves, [20, 7], f, 4) for _ in range(2))

@@ -12,8 +12,16 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from chart.samples import SmallComposition, random_family, random_leaves
-from r2d2.chart import induce
+from chart.samples import (
+    WAYS,
+    GivenValues,
+    SmallComposition,
+    bookkeeping_by,
+    needs_library,
+    random_family,
+    random_leaves,
+)
+from r2d2.chart import induce, induce_values
 
 D = 8
 
@@ -98,7 +106,7 @@ def count(lengths: list[int], m: int, monkeypatch, families=None) -> tuple[int, 
                 return _method(self, *args)
 
             patch.setattr(Tensor, name, counted)
-        with CountOperations() as counter:
+        with CountOperations() as counter, bookkeeping_by("tensors"):
             induce(leaves, lengths, f, m, protected_spans=families)
     return counter.operations, counter.waits + sum(waits.values())
 
@@ -119,12 +127,44 @@ def test_one_wait_a_step_and_no_loop_over_sentences_or_cells(protect: bool, monk
         assert sizes[0] == sizes[1]
 
 
+class CountedValues(GivenValues):
+    """Knows how many tensor operations are its own."""
+
+    def __init__(self, leaves: Tensor, capacity: int, m: int, counter: CountOperations) -> None:
+        super().__init__(leaves, torch.zeros(capacity + 1), torch.zeros(capacity + 1, m - 1))
+        self.counter, self.own = counter, 0
+
+    def compute(self, pairs, noise):
+        before = self.counter.operations
+        computed = super().compute(pairs, noise)
+        self.own += self.counter.operations - before
+        return computed
+
+
+@needs_library
+@pytest.mark.parametrize("m", [2, 4, 8])
+def test_native_bookkeeping_takes_two_tensor_operations_a_step(m: int) -> None:
+    def operations(n: int) -> int:
+        with CountOperations() as counter:
+            made = []
+
+            def make_values(leaves: Tensor, capacity: int) -> CountedValues:
+                made.append(CountedValues(leaves, capacity, m, counter))
+                return made[0]
+
+            induce_values(torch.zeros(3, n, 1), [n, n - 1, n], make_values, m)
+        return counter.operations - made[0].own
+
+    assert operations(40) - operations(20) == 20 * 2
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("protect", [False, True])
-def test_every_tensor_is_made_on_the_device_of_the_input(protect: bool) -> None:
+def test_every_tensor_is_made_on_the_device_of_the_input(protect: bool, way: str) -> None:
     """With another default device, a tensor made without naming its device would not mix with the rest."""
     leaves, f = random_leaves([12, 5], D, seed=0), SmallComposition(D, seed=0)
     families = [[(2, 5)], None] if protect else None
-    with torch.device("meta"):
+    with torch.device("meta"), bookkeeping_by(way):
         chart = induce(leaves, [12, 5], f, 4, protected_spans=families)
         chart.root(0).sum().backward()
         assert chart.vectors(0).device.type == "cpu"

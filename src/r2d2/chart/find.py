@@ -33,7 +33,8 @@ def find(
     if holes:
         candidate = torch.where(candidate.any(dim=1, keepdim=True), candidate, pairs != NULL)
     log_p_pair = log_p[pairs]
-    complement = torch.log((1 - log_p_pair.exp()).clamp(min=SMALLEST_COMPLEMENT)).where(pairs != NULL, 0.0)
+    # By way of 1 - p the last digit of a p close to 1 would decide, and that depends on who computes the exponential.
+    complement = torch.log((-log_p_pair.expm1()).clamp(min=SMALLEST_COMPLEMENT)).where(pairs != NULL, 0.0)
     score = log_p_pair
     score[:, 1:] += complement[:, :-1]
     score[:, :-1] += complement[:, 1:]
@@ -41,7 +42,7 @@ def find(
 
 
 def leftmost_best(score: Float[Tensor, "a l"]) -> Int[Tensor, " a"]:
-    """The first place of each row whose score is the best, but for rounding.
+    """The first place of each row whose score is the best, but for rounding. Places of -inf do not count.
 
     A pair of words that stands twice in a sentence has the same p both times. The two come from different rows of a
     matrix product, and may differ in their last digits; the choice must not hang on that.
@@ -51,7 +52,8 @@ def leftmost_best(score: Float[Tensor, "a l"]) -> Int[Tensor, " a"]:
     """
     best = score.amax(dim=1, keepdim=True)
     rounding = ROUNDING_STEPS * torch.finfo(score.dtype).eps * (1 + best.abs())
-    return (score >= best - rounding).int().argmax(dim=1)
+    worse = score < best - rounding  # never so where a model has gone wrong, and a score is no number
+    return (~worse & (score != -torch.inf)).int().argmax(dim=1)
 
 
 def used_pairs(table: Int[Tensor, "a r l"], cells: Cells) -> Bool[Tensor, "a l-1"]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -31,15 +32,15 @@ class ProtectedSpans:
         if len(families) != len(lengths):
             raise InputError(f"protected_spans ({len(families)}) must be as many as the sentences ({len(lengths)})")
         width = max(lengths) + 1
-        start = torch.full((len(lengths), width), -1, device="cpu")
-        end = torch.full((len(lengths), width), width, device="cpu")
+        start = np.full((len(lengths), width), -1)
+        end = np.full((len(lengths), width), width)
         for sentence, (family, length) in enumerate(zip(families, lengths, strict=True)):
             for s, e in sort_laminar(family or (), length, f"sentence {sentence}"):
                 # Outer spans come first, so what stays is the innermost.
                 start[sentence, s + 1 : e] = s
                 end[sentence, s + 1 : e] = e
-        self.innermost_start = start.to(device)  # [b, n+1], -1 where no span surrounds the boundary
-        self.innermost_end = end.to(device)  # [b, n+1], beyond every sentence where none does
+        self.innermost_start = torch.from_numpy(start).to(device)  # [b, n+1], -1 where no span surrounds the boundary
+        self.innermost_end = torch.from_numpy(end).to(device)  # [b, n+1], beyond every sentence where none does
 
     def reordered(self, order: Sequence[int]) -> ProtectedSpans:
         """The same spans for the same sentences in another order."""

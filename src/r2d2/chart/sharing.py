@@ -17,7 +17,6 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from r2d2.chart.arena import NULL
 from r2d2.chart.values import CellValues, Pairs
 from r2d2.errors import InputError
 
@@ -61,7 +60,7 @@ class SharedValues:
         new = {key: cell for cell, key in enumerate(keys) if key not in self._row_of}
         if new:
             left, right = parts[torch.tensor(list(new.values()), device=parts.device)].split(k, dim=1)
-            rows, scores = self.inner.compute(_pairs_of(left, right), None)
+            rows, scores = self.inner.compute(Pairs.where_present(left, right), None)
             self._scores = F.pad(self._scores, (0, max(k - self._scores.shape[1], 0)))
             self._scores[rows, :k] = scores
             self._row_of.update(zip(new, rows.tolist(), strict=True))
@@ -76,10 +75,3 @@ class SharedValues:
         rows = self.rows[: self.used]
         e, log_p, log_p_tree = self.inner.close()
         return e[rows], log_p[rows], log_p_tree[rows]
-
-
-def _pairs_of(left: Int[Tensor, "c k"], right: Int[Tensor, "c k"]) -> Pairs:
-    present = (left != NULL) & (right != NULL)
-    if present.all():
-        return Pairs(left, right)
-    return Pairs(left, right, present.flatten().nonzero().squeeze(1), present)

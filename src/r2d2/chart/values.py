@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from r2d2.chart.arena import Arena
+from r2d2.chart.arena import NULL, Arena
 from r2d2.chart.selection import mix, straight_through
 
 Composition = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -36,6 +36,14 @@ class Pairs:
     listed: Int[Tensor, " x"] | None = None
     present: Bool[Tensor, "c k"] | None = None
 
+    @classmethod
+    def where_present(cls, left: Int[Tensor, "c k"], right: Int[Tensor, "c k"]) -> Pairs:
+        """The pairs of which neither part is NULL. The host has to wait for the device to learn which."""
+        present = (left != NULL) & (right != NULL)
+        if present.all():
+            return cls(left, right)
+        return cls(left, right, present.flatten().nonzero().squeeze(1), present)
+
     def places(self) -> Int[Tensor, " x"]:
         """The flat places of the splits that exist."""
         if self.listed is not None:
@@ -43,8 +51,8 @@ class Pairs:
         return torch.arange(self.left.numel(), device=self.left.device)
 
     def parts(self) -> tuple[Int[Tensor, " x"], Int[Tensor, " x"]]:
-        """The left and the right cells of the splits that exist."""
-        left, right = self.left.flatten(), self.right.flatten()
+        """The left and the right cells of the splits that exist, contiguous."""
+        left, right = self.left.flatten().contiguous(), self.right.flatten().contiguous()
         return (left, right) if self.listed is None else (left[self.listed], right[self.listed])
 
     def spread(self, values: Float[Tensor, x * d], missing: float) -> Float[Tensor, "c k *d"]:
@@ -66,12 +74,13 @@ class CellValues(Protocol):
 
     @property
     def log_p(self) -> Float[Tensor, " r"]:
-        """The log p of every cell so far, without gradients; further rows mean nothing."""
+        """The log p of every cell so far, without gradients; further rows mean nothing. A cell's never changes."""
 
     def compute(
         self, pairs: Pairs, noise: Float[Tensor, "c k"] | None
     ) -> tuple[Int[Tensor, " c"], Float[Tensor, "c k"]]:
-        """Compute cells; returns their ids and the log p~^k of their splits, without gradients, -inf where missing."""
+        """Compute cells; returns their ids, which follow those of the cells before, and the log p~^k of their splits,
+        without gradients, -inf where missing."""
 
     def close(self) -> tuple[Float[Tensor, "r d"], Float[Tensor, " r"], Float[Tensor, " r"]]:
         """e, log p and log p~ of all cells, with gradients."""

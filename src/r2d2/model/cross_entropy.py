@@ -6,6 +6,7 @@ backward pass only multiplies these by what comes from above. Legend: t tokens, 
 
 from __future__ import annotations
 
+from ctypes import c_double, c_int64, c_void_p
 from typing import Any
 
 import torch
@@ -13,6 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+
+from r2d2.native import library
 
 SCORES_AT_ONCE = 1 << 22
 
@@ -33,26 +36,47 @@ class _LinearCrossEntropy(Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, ignored: int) -> Tensor:
         wanted = any(ctx.needs_input_grad)
-        gradients = [torch.zeros_like(tensor) for tensor in (h, weight, bias)] if wanted else []
+        gradients = [torch.zeros_like(tensor) for tensor in (h, weight, bias)]
         total = h.new_zeros((), dtype=torch.promote_types(h.dtype, torch.float32))
         step = max(SCORES_AT_ONCE // len(weight), 1)
+        native = library is not None and h.device.type == "cpu" and h.dtype == torch.float32
+        loss_of = _native_loss if native else _tensor_loss
         for first in range(0, len(h), step):
-            some, wrong = h[first : first + step], labels[first : first + step].unsqueeze(1)
-            counted = wrong != ignored  # [t, 1]
-            wrong = wrong.where(counted, 0)
-            log_p = torch.addmm(bias, some, weight.T).log_softmax(dim=1, dtype=total.dtype)
-            total -= log_p.gather(1, wrong).where(counted, 0.0).sum()
+            some = h[first : first + step]
+            scores = torch.addmm(bias, some, weight.T)
+            loss, scores = loss_of(scores, labels[first : first + step], ignored, gradients[2])
+            total += loss
             if wanted:
-                scores = log_p.exp_()  # the gradient of the scores: p, less 1 at the label
-                scores.scatter_add_(1, wrong, scores.new_full((1, 1), -1.0).expand_as(wrong))
-                scores = scores.mul_(counted).to(h.dtype) if not counted.all() else scores.to(h.dtype)
                 torch.mm(scores, weight, out=gradients[0][first : first + step])
                 gradients[1].addmm_(scores.T, some)
-                gradients[2].add_(scores.sum(0))
-        ctx.save_for_backward(*gradients)
+        if wanted:
+            ctx.save_for_backward(*gradients)
         return total
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         return *(saved * gradient.to(saved.dtype) for saved in ctx.saved_tensors), None, None
+
+
+def _tensor_loss(scores: Tensor, labels: Tensor, ignored: int, into_bias: Tensor) -> tuple[Tensor, Tensor]:
+    """The summed loss of some tokens, and the gradient of their scores: p, less 1 at the label."""
+    counted = (labels != ignored).unsqueeze(1)  # [t, 1]
+    wrong = labels.unsqueeze(1).where(counted, 0)
+    log_p = scores.log_softmax(dim=1, dtype=torch.promote_types(scores.dtype, torch.float32))
+    loss = -log_p.gather(1, wrong).where(counted, 0.0).sum()
+    gradient = log_p.exp_()
+    gradient.scatter_add_(1, wrong, gradient.new_full((1, 1), -1.0).expand_as(wrong))
+    gradient = gradient.mul_(counted).to(scores.dtype)
+    into_bias.add_(gradient.sum(0))
+    return loss, gradient
+
+
+def _native_loss(scores: Tensor, labels: Tensor, ignored: int, into_bias: Tensor) -> tuple[float, Tensor]:
+    """The same in C; the gradient takes the place of the scores."""
+    assert library is not None
+    function = library.cross_entropy
+    function.argtypes, function.restype = [c_void_p, c_void_p, c_int64, c_int64, c_int64, c_void_p], c_double
+    labels = labels.contiguous()
+    loss: float = function(scores.data_ptr(), labels.data_ptr(), ignored, *scores.shape, into_bias.data_ptr())
+    return loss, scores

@@ -1,28 +1,23 @@
-"""The parts of a post-norm Transformer layer with their gradients written out, for the fast composition function.
+"""A post-norm Transformer layer after its attention, with its gradients written out, for the fast composition function.
 
-Everything works on rows: n rows of width d, whatever tokens and pairs they stand for. A forward function gives its
-output and what its backward will need; a backward function takes that with the gradient of the output, adds the
-gradients of parameters into buffers of the same form, and gives the gradient of the input.
+    x, attended -> LN(h + drop(W2 drop(gelu(W1 h))))    with h = LN(x + drop(Wo attended))
 
-    attend         scaled dot products of a few queries with a few keys of the same pair, head by head
-    finish_layer   x, attended -> LN(h + drop(W2 drop(gelu(W1 h)))) with h = LN(x + drop(Wo attended))
-
-Dropout only zeroes; its factor 1 / (1 - p) is in the weights, see `LayerWeights.scales`.
+It works on rows: n rows of width d, whatever tokens and pairs they stand for. The forward function gives its output and
+what the backward will need; the backward function takes that with the gradient of the output, adds the gradients of
+parameters into buffers of the same form, and gives the gradients of x and attended. What is no matrix product is left
+to `r2d2.model.kernels`. Dropout only zeroes; its factor 1 / (1 - p) is in the weights, see `LayerWeights.scales`.
 """
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from r2d2.model.dropout import Dropout
+from r2d2.model.kernels import Kernels, Normed
 from r2d2.model.transformer import RecursiveLayer
-
-aten = torch.ops.aten
 
 
 class LayerScales(NamedTuple):
@@ -71,9 +66,9 @@ class LayerWeights(NamedTuple):
         )
 
     @staticmethod
-    def scales(dropout: Dropout) -> LayerScales:
+    def scales(dropout: float) -> LayerScales:
         """What the weights behind a dropout are multiplied by: `contract` stands between two of them."""
-        factor = dropout.scale
+        factor = 1 / (1 - dropout)
         return LayerScales(output=factor, output_bias=factor, contract=factor**2, contract_bias=factor)
 
     def scaled(self, scales: LayerScales) -> LayerWeights:
@@ -86,111 +81,41 @@ class LayerWeights(NamedTuple):
         return F.pad(self.roles @ self.qkv[: 2 * d].T, (0, d))
 
 
-class Attended(NamedTuple):
-    """What the backward of `attend` needs."""
-
-    query: Tensor  # [q, x, d]
-    key: Tensor  # [k, x, d]
-    value: Tensor  # [k, x, d]
-    weights: Tensor  # [q, k, x, h], after the softmax
-    used: Tensor  # the same after dropout
-    dropped: Tensor | None
-
-
-def attend(
-    query: Tensor, key: Tensor, value: Tensor, heads: int, hidden: Tensor | None, dropout: Dropout
-) -> tuple[Tensor, Attended]:
-    """Attention of q queries over k keys of each of x pairs; `hidden` [q, k] marks keys that a query does not see."""
-    scale = math.sqrt(1 / (query.shape[-1] // heads))
-    scores = _by_head(query.unsqueeze(1) * key, heads).sum(-1) * scale  # [q, k, x, h]
-    if hidden is not None:
-        scores = scores.masked_fill_(hidden.view(*hidden.shape, 1, 1), -torch.inf)
-    weights = scores.softmax(dim=1)
-    used, dropped = weights, dropout.draw(weights)
-    if dropped is not None:
-        used = dropout.again(weights * dropout.scale, dropped)
-    attended = (used.unsqueeze(-1) * _by_head(value, heads)).sum(1).flatten(-2)  # [q, x, d]
-    return attended, Attended(query, key, value, weights, used, dropped)
-
-
-def attend_backward(saved: Attended, gradient: Tensor, heads: int, dropout: Dropout) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and value."""
-    scale = math.sqrt(1 / (saved.query.shape[-1] // heads))
-    by_head = _by_head(gradient, heads).unsqueeze(1)  # [q, 1, x, h, d/h]
-    value_gradient = (saved.used.unsqueeze(-1) * by_head).sum(0).flatten(-2)
-    weight_gradient = (by_head * _by_head(saved.value, heads)).sum(-1)
-    if saved.dropped is not None:
-        weight_gradient = dropout.again(weight_gradient.mul_(dropout.scale), saved.dropped)
-    inner = (weight_gradient * saved.weights).sum(1, keepdim=True)
-    score_gradient = (saved.weights * (weight_gradient - inner) * scale).unsqueeze(-1)  # [q, k, x, h, 1]
-    query_gradient = (score_gradient * _by_head(saved.key, heads)).sum(1).flatten(-2)
-    key_gradient = (score_gradient * _by_head(saved.query, heads).unsqueeze(1)).sum(0).flatten(-2)
-    return query_gradient, key_gradient, value_gradient
-
-
-def _by_head(values: Tensor, heads: int) -> Tensor:
-    return values.unflatten(-1, (heads, -1))
-
-
 class Finished(NamedTuple):
     """What the backward of `finish_layer` needs."""
 
     attended: Tensor  # [n, d]
-    summed: Tensor  # x + drop(Wo attended), before the first norm
-    stats1: tuple[Tensor, Tensor]
-    h: Tensor
-    expanded: Tensor  # [n, f], before the GELU
-    hidden: Tensor  # [n, f], after GELU and dropout
-    summed2: Tensor  # before the second norm
-    stats2: tuple[Tensor, Tensor]
-    dropped: tuple[Tensor | None, Tensor | None, Tensor | None]
+    normed1: Normed
+    h: Tensor  # [n, d]
+    expanded: Tensor  # [n, f], before the GELU; after it they are made again when they are needed
+    drawn: Any
+    normed2: Normed
 
 
-def finish_layer(x: Tensor, attended: Tensor, w: LayerWeights, eps: float, dropout: Dropout) -> tuple[Tensor, Finished]:
+def finish_layer(x: Tensor, attended: Tensor, w: LayerWeights, kernels: Kernels) -> tuple[Tensor, Finished]:
     """All of a layer after its attention, for n rows."""
-    width = x.shape[-1:]
-    summed = torch.addmm(w.output_bias, attended, w.output.T)
-    dropped1 = dropout(summed)
-    summed.add_(x)
-    h, *stats1 = aten.native_layer_norm(summed, width, w.norm1, w.norm1_bias, eps)
-    expanded = torch.addmm(w.expand_bias, h, w.expand.T)
-    hidden = F.gelu(expanded)
-    dropped2 = dropout(hidden)
-    summed2 = torch.addmm(w.contract_bias, hidden, w.contract.T)
-    dropped3 = dropout(summed2)
-    summed2.add_(h)
-    out, *stats2 = aten.native_layer_norm(summed2, width, w.norm2, w.norm2_bias, eps)
-    dropped = (dropped1, dropped2, dropped3)
-    return out, Finished(attended, summed, tuple(stats1), h, expanded, hidden, summed2, tuple(stats2), dropped)
+    projected = kernels.linear(attended, w.output, w.output_bias)
+    h, normed1 = kernels.add_norm(projected, w.output_bias, x, w.norm1, w.norm1_bias)
+    expanded = kernels.linear(h, w.expand, w.expand_bias)
+    hidden, drawn = kernels.gelu(expanded, w.expand_bias)
+    contracted = kernels.linear(hidden, w.contract, w.contract_bias)
+    out, normed2 = kernels.add_norm(contracted, w.contract_bias, h, w.norm2, w.norm2_bias)
+    return out, Finished(attended, normed1, h, expanded, drawn, normed2)
 
 
 def finish_layer_backward(
-    saved: Finished, gradient: Tensor, w: LayerWeights, into: LayerWeights, dropout: Dropout
+    saved: Finished, gradient: Tensor, w: LayerWeights, into: LayerWeights, kernels: Kernels
 ) -> tuple[Tensor, Tensor]:
     """Gradients of x and of attended; those of the parameters are added into `into`."""
-    every = [True, True, True]
-    width = gradient.shape[-1:]
-    dropped1, dropped2, dropped3 = saved.dropped
-    summed2, scale, shift = aten.native_layer_norm_backward(
-        gradient, saved.summed2, width, *saved.stats2, w.norm2, w.norm2_bias, every
+    h, contracted = kernels.norm_backward(
+        saved.normed2, gradient, w.norm2, into.norm2, into.norm2_bias, into.contract_bias
     )
-    into.norm2.add_(scale)
-    into.norm2_bias.add_(shift)
-    contracted = summed2 if dropped3 is None else dropout.again(summed2.clone(), dropped3)
-    _add_linear(into.contract, into.contract_bias, contracted, saved.hidden)
-    expanded = aten.gelu_backward(dropout.again(contracted @ w.contract, dropped2), saved.expanded)
-    _add_linear(into.expand, into.expand_bias, expanded, saved.h)
-    h = torch.addmm(summed2, expanded, w.expand)
-    summed, scale, shift = aten.native_layer_norm_backward(
-        h, saved.summed, width, *saved.stats1, w.norm1, w.norm1_bias, every
+    expanded, hidden = kernels.gelu_backward(
+        contracted @ w.contract, saved.expanded, w.expand_bias, saved.drawn, into.expand_bias
     )
-    into.norm1.add_(scale)
-    into.norm1_bias.add_(shift)
-    projected = summed if dropped1 is None else dropout.again(summed.clone(), dropped1)
-    _add_linear(into.output, into.output_bias, projected, saved.attended)
-    return summed, projected @ w.output
-
-
-def _add_linear(weight: Tensor, bias: Tensor, gradient: Tensor, x: Tensor) -> None:
-    weight.addmm_(gradient.T, x)
-    bias.add_(gradient.sum(0))
+    into.contract.addmm_(contracted.T, hidden)
+    into.expand.addmm_(expanded.T, saved.h)
+    h.addmm_(expanded, w.expand)
+    x, projected = kernels.norm_backward(saved.normed1, h, w.norm1, into.norm1, into.norm1_bias, into.output_bias)
+    into.output.addmm_(projected.T, saved.attended)
+    return x, projected @ w.output
