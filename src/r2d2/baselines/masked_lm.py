@@ -36,7 +36,7 @@ class MaskedLM:
             raise InputError("the tokenizer of a masked language model must have a mask token")
         self.model, self.pieces = model, pieces
         self.frame = masked_frame(pieces.tokenizer)
-        self._mask_id: int = mask
+        self.mask_id: int = mask
         self._pad_id: int = model.config.pad_token_id or 0  # padding is not attended to, whatever it is
 
     @property
@@ -59,7 +59,7 @@ class MaskedLM:
     @torch.no_grad()
     def _predict(self, queries: Sequence[Query]) -> list[float]:
         copies = [
-            self.frame.around([*ids[:start], *[self._mask_id] * (end - start), *ids[end:]])
+            self.frame.around([*ids[:start], *[self.mask_id] * (end - start), *ids[end:]])
             for ids, start, end in queries
         ]
         inputs = collate(copies, self._pad_id)

@@ -1,9 +1,10 @@
-"""`r2d2 evaluate parsing`: a model parses a treebank's sentences, and its trees are scored."""
+"""`r2d2 evaluate parsing`: systems parse a treebank's sentences, and their trees are scored."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,59 +23,104 @@ from r2d2.cli.evaluation_options import (
     chosen_preparation,
     told_preparation,
 )
+from r2d2.errors import InputError
+
+if TYPE_CHECKING:
+    from r2d2.baselines.tree_inducer import TreeInducer
 
 
 def parsing(
-    model: Annotated[str, typer.Argument(help="A model's folder, or the name of one that comes with R2D2.")],
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="Models' folders, names of models that come with R2D2, or left, right, balanced, random.",
+        ),
+    ],
     gold: GoldOption,
     level: Annotated[
         str, typer.Option(help="Parse words, whose pieces stay together, or pieces: word or piece.")
     ] = "word",
+    decoding: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For models with a choice: mbr or viterbi (compound PCFG), original or unbiased (ON-LSTM); "
+            "several times to compare."
+        ),
+    ] = None,
     prepare: PrepareOption = None,
     sections: SectionsOption = None,
     keep_punctuation: KeepOption = False,
     skip_empty: SkipEmptyOption = False,
-    out: Annotated[Path | None, typer.Option(help="A file for the predicted trees, one a line.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A file for the predicted trees of one system, one a line.")] = None,
     show: ShowOption = 0,
+    device: Annotated[str | None, typer.Option(help="Such as cpu or cuda; by default the GPU if there is one.")] = None,
     report: ReportOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Parse the sentences of a treebank with a model and score its trees."""
+    """Parse the sentences of a treebank with one or several systems and score their trees, all in one table.
+
+    Two systems are also compared with each other, sentence by sentence.
+    """
     check_output(json, show, report)
 
-    from r2d2.evaluation.alignment import Alignment, Match, check_level
+    from r2d2.evaluation.alignment import check_level
     from r2d2.evaluation.gold import read_gold_trees
-    from r2d2.evaluation.trees import at_level
-    from r2d2.parser.names import find_model
-    from r2d2.writing import new_file
 
     check_level(level)
-    folder = find_model(model)
     asked = chosen_preparation(prepare, keep_punctuation)
     bank = read_gold_trees(gold, preparation=asked, sections=sections, skip_emptied=skip_empty)
+    inducers = _load(models, decoding or [], seed=seed, device=device)
+    if out is not None and len(inducers) > 1:
+        raise InputError(f"--out takes the trees of one system, and there are {len(inducers)}")
 
-    from r2d2.data.pieces import Pieces
-    from r2d2.evaluation.parsing import predict_trees
-    from r2d2.parser.loading import load_model
+    from r2d2.evaluation.parsing import check_same_pieces, parse_treebank
+    from r2d2.evaluation.trees import at_level
+    from r2d2.writing import new_file
 
-    pieces = Pieces.load(folder)
-    numbers = [number for number, entry in enumerate(bank.words) if entry.scored]
-    encoded = pieces.encode_batch([list(bank.words[number].words) for number in numbers])
-    words = [sentence.words for sentence in encoded] if level == "word" else None
-    predicted = predict_trees(load_model(folder), [sentence.ids for sentence in encoded], words)
-    matches = []
-    for number, sentence, tree in zip(numbers, encoded, predicted, strict=True):
-        entry = bank.words[number]
-        if level == "word":
-            leaves, groups = entry.words, [(place, place + 1) for place in range(len(entry.words))]
-        else:
-            leaves, groups = tuple(pieces.tokens(sentence)), sentence.words
-        matches.append(Match(number, tree.with_leaves(leaves), entry.place, tuple(groups)))
+    alignments = {name: parse_treebank(inducer, bank, level) for name, inducer in inducers.items()}
+    check_same_pieces(alignments)
     if out is not None:
+        trees = [match.predicted for alignment in alignments.values() for match in alignment.matches]
         with new_file(out) as file:
-            file.write_text("".join(f"{match.predicted}\n" for match in matches), encoding="utf-8")
-    system = at_level(model, bank, Alignment(tuple(matches)), level)
-    score_and_hand_over(
-        bank, [system], [told_preparation(bank.preparation, asked)], show=show, seed=seed, json=json, folder=report
-    )
+            file.write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+    systems = [at_level(name, bank, alignment, level) for name, alignment in alignments.items()]
+    facts = [
+        told_preparation(bank.preparation, asked),
+        *(f"{name}: {inducer.name}" for name, inducer in inducers.items() if name != inducer.name),
+    ]
+    score_and_hand_over(bank, systems, facts, show=show, seed=seed, json=json, folder=report)
+
+
+def _load(models: Sequence[str], decodings: Sequence[str], *, seed: int, device: str | None) -> dict[str, TreeInducer]:
+    """The systems by their names in the tables.
+
+    A model is taken once for each of the decodings that it knows; every decoding must be known to one of the models.
+    """
+    from r2d2.baselines.trivial_inducer import TRIVIAL_NAMES, TrivialInducer
+    from r2d2.evaluation.tree_inducers import decodings_of, load_tree_inducer
+    from r2d2.parser.loading import choose_device
+    from r2d2.parser.names import find_model
+
+    place = choose_device(device)
+    inducers: dict[str, TreeInducer] = {}
+    unknown = dict.fromkeys(decodings)
+    for model in models:
+        loaded: dict[str, TreeInducer] = {}
+        if model in TRIVIAL_NAMES:
+            loaded = {f"{model} trees": TrivialInducer(model, seed=seed)}
+        else:
+            folder = Path(model) if Path(model).is_dir() else find_model(model)
+            known = [decoding for decoding in decodings if decoding in decodings_of(folder)]
+            for decoding in known:
+                unknown.pop(decoding, None)
+                loaded[f"{model}, {decoding}"] = load_tree_inducer(folder, decoding=decoding, device=place)
+            if not known:
+                loaded = {model: load_tree_inducer(folder, device=place)}
+        if loaded.keys() & inducers.keys():
+            raise InputError(f"{model} must be named once")
+        inducers |= loaded
+    if unknown:
+        raise InputError(f"--decoding ({', '.join(unknown)}) is known to none of the models")
+    return inducers

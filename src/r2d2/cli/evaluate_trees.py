@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from r2d2.evaluation.trees import PredictedTrees
 
 
+COMPARED = 2  # systems between which differences are tested and shown
+
+
 def trees(
     gold: GoldOption,
     pred: PredOption,
@@ -111,11 +114,11 @@ def score_and_hand_over(
     from r2d2.metrics import PROTOCOL, trivial_baselines
 
     scored = [score_trees(bank, system, seed=seed) for system in systems]
-    comparison = compare(scored[0], scored[1], seed=seed) if len(scored) > 1 else None
+    comparison = compare(*scored, seed=seed) if len(scored) == COMPARED else None
     protocol = f"{PROTOCOL}; {bank.describe()}; {systems[0].level} level; {scored[0].f1.sentences:,} sentences scored"
     result = report_trees(
         scored, trivial_baselines(systems[0].golds, seed=seed), [protocol, *facts], current_provenance(seed), comparison
     )
     hand_over(result, json=json, folder=folder)
     if show:
-        typer.echo("\n" + show_trees(bank, scored, show))
+        typer.echo("\n" + show_trees(bank, scored[:COMPARED], show))

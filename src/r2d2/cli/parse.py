@@ -1,16 +1,22 @@
-"""`r2d2 parse`: the tree of every line."""
+"""`r2d2 parse`: the tree of every line.
+
+R2D2 goes through its Parser, which knows offsets, constraints and figures. Every other system is a `TreeInducer`: words
+in, a tree out. The words of a line are the same for all of them: white space divides, and every punctuation mark and
+Chinese character stands alone.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from r2d2.cli.shell import (
     TOKENS_A_BATCH,
+    Conversation,
     FileArgument,
     ModelArgument,
     PretokenizedOption,
@@ -18,15 +24,19 @@ from r2d2.cli.shell import (
     TokensOption,
     check_choice,
     conversation,
+    conversation_with,
     error_line,
     json_error,
     open_output,
 )
 from r2d2.errors import InputError
+from r2d2.evaluation.model_type import model_type_of
 
 if TYPE_CHECKING:
+    from r2d2.baselines.tree_inducer import ModelInducer
     from r2d2.parser import Parse
-    from r2d2.parser.streaming import Answer, Prepared
+    from r2d2.parser.streaming import Answer, Line, Prepared
+    from r2d2.trees import Tree
 
 FORMATS = ("brackets", "json", "latex", "svg", "text")
 LEVELS = ("word", "piece")
@@ -38,9 +48,13 @@ def parse(
     file: FileArgument = "-",
     format: Annotated[str, typer.Option(help="brackets, json, latex, svg or text.")] = "brackets",
     level: Annotated[str, typer.Option(help="What the leaves are: word or piece.")] = "word",
+    decoding: Annotated[
+        str | None,
+        typer.Option(help="mbr or viterbi for a compound PCFG, original or unbiased for ON-LSTM; the first of them."),
+    ] = None,
     pretokenized: PretokenizedOption = False,
     constraints: Annotated[
-        bool, typer.Option("--constraints", help=r"[Square brackets] mark constituents; \[ and \] are text.")
+        bool, typer.Option("--constraints", help=r"[Square brackets] mark constituents; \[ and \] are text. R2D2 only.")
     ] = False,
     split: SplitOption = False,
     out: Annotated[Path | None, typer.Option(help="The file to write, instead of standard output.")] = None,
@@ -48,15 +62,29 @@ def parse(
 ) -> None:
     """Print the tree of every line: one line in, one line out.
 
-    An empty line gives an empty line. A line that cannot be parsed gives "#error line N: ..." ({"error": ...} in JSON,
-    a comment in LaTeX and SVG), and the exit code is 1. Drawings (--format text) take several lines each, and a blank
-    line stands after each of them. With --split there is a line for each sentence, and offsets in JSON are into the
-    whole document.
+    The model is an R2D2, a compound PCFG, DIORA, ON-LSTM, or a masked language model such as BERT, whose trees come
+    from perturbed masking. An empty line gives an empty line. A line that cannot be parsed gives "#error line N: ..."
+    ({"error": ...} in JSON, a comment in LaTeX and SVG), and the exit code is 1. Drawings (--format text) take several
+    lines each, and a blank line stands after each of them. With --split there is a line for each sentence, and offsets
+    in JSON, which R2D2 alone has, are into the whole document.
     """
     check_choice("format", format, FORMATS)
     check_choice("level", level, LEVELS)
     if split and constraints:
         raise InputError("--split and --constraints cannot go together: offsets would be into a text without its marks")
+    kind = model_type_of(Path(model))
+    if kind not in ("", "r2d2"):
+        for option, given in (("--constraints", constraints), ("--format json", format == "json")):
+            if given:
+                raise InputError(f"{option} is for R2D2, and {model} holds a model of type {kind}")
+        with (
+            conversation_with(lambda: _load(model, decoding, tokens_a_batch), file) as other,
+            open_output(out) as output,
+        ):
+            _print(_induced(other, level, format, split, pretokenized, to_file=out is not None), output, format)
+        return
+    if decoding is not None:
+        raise InputError(f"--decoding ({decoding}) is for models that have a choice, and R2D2 has none")
     with conversation(model, file, tokens_a_batch) as talk, open_output(out) as output:
 
         def work(prepared: Sequence[Prepared]) -> list[str | InputError]:
@@ -66,28 +94,94 @@ def parse(
             start = [one.line.start if split else None for one in prepared]
             return [_written(*each, format) for each in zip(parses, start, strict=True)]
 
-        for answers in talk.answers(
+        answers = talk.answers(
             work, split=split, pretokenized=pretokenized, marked=constraints, level=level, to_file=out is not None
-        ):
-            output.writelines(_line(answer, format) for answer in answers)
-            output.flush()
+        )
+        _print(answers, output, format)
+
+
+def _load(model: str, decoding: str | None, tokens_a_batch: int) -> ModelInducer:
+    from r2d2.evaluation.tree_inducers import load_tree_inducer
+    from r2d2.parser.loading import choose_device
+
+    return load_tree_inducer(Path(model), decoding=decoding, device=choose_device(None), tokens_a_batch=tokens_a_batch)
+
+
+def _induced(
+    talk: Conversation[ModelInducer], level: str, format: str, split: bool, pretokenized: bool, *, to_file: bool
+) -> Iterator[list[Answer[str]]]:
+    """The answers of an inducer to all lines, window by window."""
+
+    def prepare(lines: Sequence[Line]) -> list[list[str] | InputError]:
+        return [_checked(talk.parser, line.text.split() if pretokenized else _words(line.text)) for line in lines]
+
+    def work(sentences: Sequence[list[str]]) -> list[str | InputError]:
+        trees = talk.parser.induce(sentences) if level == "word" else _over_pieces(talk.parser, sentences)
+        return [_drawn(tree, format) for tree in trees]
+
+    return talk.answers_to(prepare, work, split=split, to_file=to_file)
+
+
+def _checked(inducer: ModelInducer, words: list[str]) -> list[str] | InputError:
+    try:
+        inducer.check(words)
+        return words
+    except InputError as error:
+        return error
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text.
+
+    >>> _words("Don't go\u3000(狗叫).")
+    ['Don', "'", 't', 'go', '(', '狗', '叫', ')', '.']
+    """
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+
+    # It shall do no more than put Chinese characters between spaces.
+    spacing = BertNormalizer(clean_text=False, handle_chinese_chars=True, strip_accents=False, lowercase=False)
+    spaced = spacing.normalize_str(" ".join(text.split()))
+    return [word for word, _ in BertPreTokenizer().pre_tokenize_str(spaced)]
+
+
+def _over_pieces(inducer: ModelInducer, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+    """Trees whose leaves are the characters of each piece, as R2D2's are."""
+    trees = []
+    for words, (tree, encoded) in zip(sentences, inducer.induce_pieces(sentences), strict=True):
+        of_word = [word for word, (first, end) in zip(words, encoded.words, strict=True) for _ in range(first, end)]
+        characters = [word[start:end] for word, (start, end) in zip(of_word, encoded.offsets, strict=True)]
+        trees.append(tree.with_leaves([some or token for some, token in zip(characters, tree.leaves, strict=True)]))
+    return trees
+
+
+def _print(windows: Iterable[list[Answer[str]]], output: IO[bytes], format: str) -> None:
+    """Write answers as they come."""
+    for answers in windows:
+        output.writelines(_line(answer, format) for answer in answers)
+        output.flush()
 
 
 def _written(found: Parse, start: int | None, format: str) -> str | InputError:
     """A parse on one line, or as a drawing; `start` is where its sentence begins in a document, if it has one."""
+    if format == "json":
+        return json.dumps(found.to_dict() if start is None else _placed(found, start), ensure_ascii=False)
+    return "" if found.tree is None else _drawn(found.tree, format)
+
+
+def _drawn(tree: Tree, format: str) -> str | InputError:
+    from r2d2.trees import draw, to_latex, to_svg, write_brackets
+
     match format:
         case "brackets":
-            return found.to_brackets()
-        case "json":
-            return json.dumps(found.to_dict() if start is None else _placed(found, start), ensure_ascii=False)
+            return write_brackets(tree)
         case "latex":
-            return found.to_latex()
+            return to_latex(tree)
         case "svg":
-            return found.to_svg()
-    leaves = len(found.tree.leaves) if found.tree else 0
-    if leaves > LONGEST_DRAWN:
-        return InputError(f"a tree of {leaves:,} leaves is too large to draw; at most {LONGEST_DRAWN} can be")
-    return found.draw().rstrip("\n")
+            return to_svg(tree)
+    if len(tree.leaves) > LONGEST_DRAWN:
+        return InputError(f"a tree of {len(tree.leaves):,} leaves is too large to draw; at most {LONGEST_DRAWN} can be")
+    return draw(tree).rstrip("\n")
 
 
 def _line(answer: Answer[str], format: str) -> bytes:

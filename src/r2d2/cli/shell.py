@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Annotated, Generic, TypeVar, cast
 
 import typer
 
@@ -30,7 +30,7 @@ from r2d2.writing import new_file
 
 if TYPE_CHECKING:
     from r2d2.parser import Parser
-    from r2d2.parser.streaming import Answer, Prepared
+    from r2d2.parser.streaming import Answer, Line, Prepared
 
 UNANSWERED, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 
@@ -44,20 +44,22 @@ TokensOption = Annotated[int, typer.Option(help="Pieces the model works on at a 
 TOKENS_A_BATCH = 2048
 
 Result = TypeVar("Result")
+Task = TypeVar("Task")
+Reader = TypeVar("Reader")
 
 
 @dataclass
-class Conversation:
-    """A text, the Parser that reads it, and how many of its lines have been answered."""
+class Conversation(Generic[Reader]):
+    """A text, what parses it, and how many of its lines have been answered."""
 
-    parser: Parser
+    parser: Reader
     source: IO[bytes]
     name: str
     lines: int = 0
     failed: int = 0
 
     def answers(
-        self,
+        self: Conversation[Parser],
         work: Callable[[Sequence[Prepared]], Sequence[Result | InputError]],
         *,
         split: bool,
@@ -66,17 +68,28 @@ class Conversation:
         level: str = "word",
         to_file: bool = False,
     ) -> Iterator[list[Answer[Result]]]:
-        """The answers to all lines, window by window."""
+        """The answers to all lines, cut into pieces for a Parser, window by window."""
+        from r2d2.parser.streaming import prepare_lines
+
+        def prepare(some: Sequence[Line]) -> list[Prepared | InputError]:
+            return prepare_lines(self.parser, some, pretokenized=pretokenized, marked=marked, level=level)
+
+        return self.answers_to(prepare, work, split=split, to_file=to_file)
+
+    def answers_to(
+        self,
+        prepare: Callable[[Sequence[Line]], Sequence[Task | InputError]],
+        work: Callable[[Sequence[Task]], Sequence[Result | InputError]],
+        *,
+        split: bool,
+        to_file: bool,
+    ) -> Iterator[list[Answer[Result]]]:
+        """The same for anything that can be made of a line; see `r2d2.parser.streaming.answer_lines`."""
         from r2d2.parser import streaming
 
         lines = (streaming.read_sentences if split else streaming.read_lines)(self._chunks())
-        windows = streaming.into_windows(lines)
-
-        def prepare(some: Sequence[streaming.Line]) -> list[Prepared | InputError]:
-            return streaming.prepare_lines(self.parser, some, pretokenized=pretokenized, marked=marked, level=level)
-
         with _progress(self.source, shown=to_file or not sys.stdout.isatty()) as show:
-            for answers in streaming.answer_lines(windows, prepare, work):
+            for answers in streaming.answer_lines(streaming.into_windows(lines), prepare, work):
                 yield answers
                 self.lines += len(answers)
                 self.failed += sum(bool(answer.error) for answer in answers)
@@ -94,10 +107,23 @@ class Conversation:
 
 
 @contextmanager
-def conversation(model: str, file: str, tokens_a_batch: int) -> Iterator[Conversation]:
-    """Open the text and load the model; when the block is done, tell how many lines could not be answered."""
+def conversation(model: str, file: str, tokens_a_batch: int) -> Iterator[Conversation[Parser]]:
+    """Open the text and load a Parser; when the block is done, tell how many lines could not be answered."""
+
+    def load() -> Parser:
+        from r2d2.parser import Parser
+
+        return Parser.from_pretrained(model, tokens_a_batch=tokens_a_batch)
+
+    with conversation_with(load, file) as talk:
+        yield talk
+
+
+@contextmanager
+def conversation_with(load: Callable[[], Reader], file: str) -> Iterator[Conversation[Reader]]:
+    """The same with anything that parses."""
     with _ending_quietly(), _open_input(file) as source:
-        talk = Conversation(_load(model, tokens_a_batch), source, "standard input" if file == "-" else file)
+        talk = Conversation(_loaded(load), source, "standard input" if file == "-" else file)
         yield talk
     if talk.failed:
         typer.echo(f"{talk.failed:,} of {talk.lines:,} lines could not be answered; each is marked", err=True)
@@ -149,15 +175,13 @@ def json_place(answer: Answer[Result], split: bool) -> dict[str, object]:
     return {**place, "text": line.text}
 
 
-def _load(model: str, tokens_a_batch: int) -> Parser:
+def _loaded(load: Callable[[], Reader]) -> Reader:
     # An interruption in the midst of loading a library comes out as any kind of error; nothing is open yet, so go.
     before = signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     # Libraries make a great many objects, all to stay: looking for garbage among them takes a fifth of the time.
     gc.disable()
     try:
-        from r2d2.parser import Parser
-
-        return Parser.from_pretrained(model, tokens_a_batch=tokens_a_batch)
+        return load()
     finally:
         gc.freeze()
         gc.enable()
