@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertTokenizer
 
 from r2d2.data.formats import UNKNOWN_WORD, Sentence
-from r2d2.data.pieces import SPECIAL_TOKENS, Encoded, Pieces, train_wordpiece
+from r2d2.data.pieces import SPECIAL_TOKENS, Encoded, Pieces, train_wordpiece, train_words
 from r2d2.errors import InputError
 from r2d2.model import R2D2Config
 
@@ -278,3 +278,33 @@ def test_training_refuses_what_it_cannot_use() -> None:
         train_wordpiece(iter(TEXT), 100)
     with pytest.raises(InputError, match="no text to learn"):
         train_wordpiece(["\u200d", " "], 100)
+
+
+def test_a_vocabulary_of_words_cuts_none(tmp_path: Path) -> None:
+    pieces = train_words(TEXT, 12)  # seven special tokens, and the five most frequent words; of equals the first
+    expected = ["the", ".", "and", "dogs", "river"]
+    assert pieces.tokenizer.convert_ids_to_tokens(list(range(12))) == [*SPECIAL_TOKENS, *expected]
+    pieces.save(tmp_path)
+    for one in (pieces, Pieces.load(tmp_path)):
+        encoded = one.encode("The doggy dogs, river.")
+        assert one.tokens(encoded) == ["the", "[UNK]", "dogs", "[UNK]", "river", "."]
+        assert encoded.offsets == [(0, 3), (4, 9), (10, 14), (14, 15), (16, 21), (21, 22)]
+        assert encoded.words == [(place, place + 1) for place in range(6)]
+        assert one.encode(["dogs.", "river"]).words == [(0, 2), (2, 3)], "BERT's words, whoever gives them"
+
+
+def test_words_seen_once_are_unknown_and_case_is_kept_on_request() -> None:
+    pieces = train_words(["a Dog a Dog", "a cat"], 100, lowercase=False)
+    assert pieces.tokens(pieces.encode("a Dog dog cat")) == ["a", "Dog", "[UNK]", "[UNK]"]
+    assert pieces.vocab_size == len(SPECIAL_TOKENS) + 2
+    everything = train_words(["a Dog a Dog", ("a", "cat")], 100, lowercase=False, min_frequency=1)
+    assert everything.tokens(everything.encode("a Dog dog cat")) == ["a", "Dog", "[UNK]", "cat"]
+
+
+def test_a_vocabulary_of_words_needs_words_and_room() -> None:
+    with pytest.raises(InputError, match=r"vocab_size \(7\) must be above 7"):
+        train_words(TEXT, 7)
+    with pytest.raises(InputError, match=r"min_frequency \(0\)"):
+        train_words(TEXT, 20, min_frequency=0)
+    with pytest.raises(InputError, match="no word occurs 2 times"):
+        train_words(["all once"], 20)

@@ -13,7 +13,12 @@ from training.runs import finish, kill_when, same_weights, start
 pytestmark = pytest.mark.slow
 
 # With m = 2 every cell has one split, so that Gumbel noise, which each process draws for itself, changes nothing.
-ONE_STEP = ("model.dropout=0.0", "model.m=2", "training.m=null", "training.clip=0.0", "training.weight_decay=0.0")
+ONE_STEP = ("model.dropout=0.0", "training.m=null", "training.clip=0.0", "training.weight_decay=0.0")
+FAMILIES = {
+    "r2d2": ("model.m=2",),
+    # Hidden tokens do not depend on which process a batch comes to.
+    "xlnet": ("model.family=xlnet", "model.m=4", "training.temperature=null", "checkpoints.metric=loss"),
+}
 
 
 def gradients(run: Path) -> list[torch.Tensor]:
@@ -22,8 +27,9 @@ def gradients(run: Path) -> list[torch.Tensor]:
     return [state[number]["exp_avg"] for number in sorted(state)]
 
 
-def test_the_gradient_is_that_of_one_process_on_the_same_global_batch(tmp_path: Path) -> None:
-    changes = (*ONE_STEP, "training.steps=1")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_gradient_is_that_of_one_process_on_the_same_global_batch(tmp_path: Path, family: str) -> None:
+    changes = (*ONE_STEP, *FAMILIES[family], "training.steps=1")
     finish(start(tmp_path, *changes, "training.accumulation=2", "--out", "one"))
     finish(start(tmp_path, *changes, "--out", "two", processes=2))
     single, double = gradients(tmp_path / "one"), gradients(tmp_path / "two")

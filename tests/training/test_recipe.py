@@ -38,6 +38,10 @@ def test_all_shipped_recipes_load() -> None:
         "chinese-small",
         "wikitext2-to-ptb",
         "chinese-wiki-to-ctb",
+        "grammar-compound-pcfg",
+        "grammar-diora",
+        "grammar-on-lstm",
+        "grammar-bert",
     }
     for path in RECIPES:
         assert read_recipe(path).name == path.stem
@@ -89,11 +93,58 @@ def test_writing_and_reading_back(tmp_path: Path) -> None:
         (["steps"], "must have the form key=value"),
         (["name.x=3"], "is not a key"),
         (["training.steps=[1"], "the value is not YAML"),
+        (["training.adam_betas=[0.9]"], r"training.adam_betas \(\[0.9\]\) must be two numbers"),
+        (["training.adam_betas=[0.9, 1.0]"], "from 0 to below 1"),
+        (["model.num_attention_heads=0"], r"model.num_attention_heads \(0\) must be at least 1"),
+        (["model.dropout=1.0"], r"model.dropout \(1.0\) must be"),
+        (["model.hidden_size=30"], r"hidden_size \(30\) must be a multiple"),
+        (["tokenizer.level=word", "tokenizer.vocab=vocab.txt"], "tokenizer.level .* not for a given one"),
+        (["model.options={initialiser_range: 1}"], "model.options.initialiser_range .* did you mean initializer_range"),
+        (["model.options={temperature: 2.0}"], "model.options.temperature is not a key"),
+        (["model.options={initializer_range: wide}"], r"model.options.initializer_range \('wide'\) must be a number"),
+        (["model.options={vocab_size: 9}"], "model.options.vocab_size is not a key"),
+        (["model.options={hidden_size: 9}"], "model.options.hidden_size must be left out: model.hidden_size says it"),
+        (["model.options={temperature: 2.0}", "model.start_from=x"], "model.options must be left out"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, changes: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         read(tmp_path, SMALLEST, *changes)
+
+
+@pytest.mark.parametrize(
+    ("family", "change", "message"),
+    [
+        ("brt", "seed=1", "model.family .'brt'. must be one of r2d2, bert, albert"),
+        ("bert", "model.m=8", r"model.m \(8\) means nothing to the family bert, and must stay 4"),
+        ("bert", "model.composition=tree_lstm", r"model.composition \('tree_lstm'\) means nothing"),
+        (
+            "albert",
+            "training.m={0.0: 2}",
+            r"training.m \({0.0: 2}\) means nothing to the family albert, and must stay null",
+        ),
+        ("xlnet", "training.temperature={0.0: 2.0}", "training.temperature .* means nothing to the family xlnet"),
+        ("xlnet", "model.options={d_model: 8}", "model.options.d_model must be left out: model.hidden_size says it"),
+        ("diora", "model.num_hidden_layers=3", r"model.num_hidden_layers \(3\) means nothing to the family diora"),
+        ("compound_pcfg", "model.dropout=0.2", r"model.dropout \(0.2\) means nothing to the family compound_pcfg"),
+        ("compound_pcfg", "model.options={nonterminal: 3}", "did you mean nonterminals"),
+        ("compound_pcfg", "model.options={nonterminals: many}", r"nonterminals \('many'\) must be a whole number"),
+        ("xlnet", "model.options={d_head: many}", "d_head.*expected"),
+        ("compound_pcfg", "model.options={nonterminals: 0}", r"nonterminals \(0\) must be at least 1"),
+        ("compound_pcfg", "corpus.min_pieces=1", r"corpus.min_pieces \(1\) must be at least 2"),
+        ("on_lstm", "model.num_attention_heads=2", "means nothing to the family on_lstm"),
+        ("bert", "checkpoints.metric=f1", r"checkpoints.metric \(f1\) must be .* bert gives: loss, pppl"),
+        ("diora", "checkpoints.metric=pppl", r"checkpoints.metric \(pppl\) must be .* diora gives: loss, f1"),
+    ],
+)
+def test_what_means_nothing_to_a_family_is_refused(tmp_path: Path, family: str, change: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, SMALLEST, f"model.family={family}", change)
+
+
+def test_only_r2d2_follows_schedules(tmp_path: Path) -> None:
+    assert list(read(tmp_path).schedules) == ["m", "temperature"]
+    assert read(tmp_path, SMALLEST, "model.family=bert").schedules == {}
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,32 @@ def train_wordpiece(
     return Pieces(_wrap(sorted(vocabulary, key=vocabulary.__getitem__), lowercase))
 
 
+def train_words(
+    sentences: Iterable[Content], vocab_size: int, *, lowercase: bool = True, min_frequency: int = 2
+) -> Pieces:
+    """A vocabulary of whole words, at most `vocab_size` with the special tokens: every word is one piece.
+
+    Words are what BERT's pre-tokeniser makes of a text, the most frequent first; those seen less than `min_frequency`
+    times, and those for which there is no room, are [UNK]. The same text gives the same vocabulary.
+    """
+    if vocab_size <= len(SPECIAL_TOKENS):
+        raise InputError(f"vocab_size ({vocab_size}) must be above {len(SPECIAL_TOKENS)}, the special tokens")
+    if min_frequency < 1:
+        raise InputError(f"min_frequency ({min_frequency}) must be at least 1")
+    # Without a single "##" entry no word can be cut: one that is not whole in the vocabulary is unknown.
+    backend = _backend(models.WordPiece(unk_token="[UNK]"), lowercase)
+    counts: Counter[str] = Counter()
+    waiting = map(_text, sentences)
+    while batch := list(islice(waiting, BATCH)):
+        normal = backend.normalizer.normalize_str("\n".join(batch))
+        counts.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal))
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    common = [word for word, count in ordered if count >= min_frequency]
+    if not common:
+        raise InputError(f"no word occurs {min_frequency} times, so there is no text to learn words from")
+    return Pieces(_wrap([*SPECIAL_TOKENS, *common[: vocab_size - len(SPECIAL_TOKENS)]], lowercase))
+
+
 def _count_characters(sentences: Iterable[Content], backend: Tokenizer) -> list[tuple[str, int]]:
     """Every character left by the normaliser and how often, the most frequent first."""
     counts: Counter[str] = Counter()

@@ -1,4 +1,8 @@
-"""What is measured at each evaluation of a run: held-out loss, PPPL on a sample, F1 against a treebank, some trees."""
+"""What is measured at each evaluation of a run: held-out loss, PPPL on a sample, F1 against a treebank, some trees.
+
+A family that is no language model has no PPPL, and one that gives no trees has no F1. What an objective hides of the
+held-out sentences is the same at every evaluation of every run, so that losses can be compared.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,20 @@ from typing import Any
 
 import torch
 from accelerate.utils import gather_object
+from transformers import PreTrainedModel
 
-from r2d2.data.batches import collate, group_by_length
+from r2d2.baselines.language_model import evaluating, one_at_a_time
+from r2d2.data.batches import IGNORED_LABEL, group_by_length
+from r2d2.data.pieces import Pieces
 from r2d2.evaluation.parsing import predict_trees
-from r2d2.evaluation.pseudo_perplexity import average, token_log_probabilities
+from r2d2.evaluation.pseudo_perplexity import average
 from r2d2.metrics import score_corpus
-from r2d2.model import R2D2ForBidirectionalLM
+from r2d2.training.families import Family
+from r2d2.training.objective import generator_for
 from r2d2.trees import Span, Tree
 
 TOKENS_A_BATCH = 2048
+SENTENCES_A_BATCH = 128
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,8 @@ class Evaluator:
 
     def __init__(
         self,
+        family: Family,
+        pieces: Pieces,
         held_out: Sequence[Sequence[int]],
         pppl_sentences: int,
         gold: GoldSentences | None,
@@ -51,16 +62,18 @@ class Evaluator:
         rank: int = 0,
         processes: int = 1,
     ) -> None:
+        self.objective = family.objective(pieces)
+        self.as_language_model, self.pieces = family.language_model, pieces
         self.held_out, self.gold, self.watched, self.show = held_out, gold, watched, show
         self.pppl_sample = spread(held_out, pppl_sentences)
         self.rank, self.processes = rank, processes
 
-    def __call__(self, model: R2D2ForBidirectionalLM) -> dict[str, float]:
+    def __call__(self, model: PreTrainedModel) -> dict[str, float]:
         metrics = {"loss": self._loss(model)}
-        if self.pppl_sample:
+        if self.as_language_model is not None and self.pppl_sample:
             share = self.pppl_sample[self.rank :: self.processes]
-            scored = list(token_log_probabilities(model, share))
-            pppl = average(self._gather(scored))
+            language_model = self.as_language_model(model, self.pieces)
+            pppl = average(self._gather(list(language_model.log_probabilities(map(one_at_a_time, share)))))
             metrics |= {"pppl": pppl.macro, "micro_pppl": pppl.micro}
         if self.gold is not None:
             numbers = range(self.rank, len(self.gold.trees), self.processes)
@@ -74,26 +87,27 @@ class Evaluator:
             self.show([tree.with_leaves(s.words) for tree, s in zip(trees, self.watched, strict=True)])
         return metrics
 
-    def _parse(self, model: R2D2ForBidirectionalLM, numbers: Sequence[int]) -> list[Tree]:
+    def _parse(self, model: PreTrainedModel, numbers: Sequence[int]) -> list[Tree]:
         assert self.gold is not None
         share = [self.gold.sentences[number] for number in numbers]
         words = [sentence.spans for sentence in share] if self.gold.protect_words else None
         return predict_trees(model, [sentence.ids for sentence in share], words)
 
     @torch.no_grad()
-    def _loss(self, model: R2D2ForBidirectionalLM) -> float:
-        """Mean cross-entropy over all held-out tokens."""
-        was_training = model.training
-        model.eval()
+    def _loss(self, model: PreTrainedModel) -> float:
+        """The mean loss over all predicted tokens of the held-out sentences."""
         lengths = [len(sentence) for sentence in self.held_out]
-        batches = group_by_length(lengths, tokens=TOKENS_A_BATCH, sentences=len(lengths))
-        totals = []
-        for batch in batches[self.rank :: self.processes]:
-            inputs = collate([self.held_out[number] for number in batch], model.config.pad_token_id)
-            moved = {name: value.to(model.device) for name, value in inputs.items()}
-            totals.append(model(**moved, num_items_in_batch=1).loss.item())
-        model.train(was_training)
-        return sum(self._gather(totals)) / sum(lengths)
+        batches = group_by_length(lengths, tokens=TOKENS_A_BATCH, sentences=SENTENCES_A_BATCH)
+        totals: list[tuple[float, int]] = []
+        with evaluating(model):
+            for number in range(self.rank, len(batches), self.processes):
+                sentences = [self.held_out[place] for place in batches[number]]
+                inputs = self.objective.inputs(sentences, generator_for("held out", number))
+                moved = {name: value.to(model.device) for name, value in inputs.items()}
+                predicted = int((inputs["labels"] != IGNORED_LABEL).sum())
+                totals.append((self.objective.loss(model, moved, 1).item(), predicted))
+        losses, tokens = zip(*self._gather(totals), strict=True)
+        return sum(losses) / sum(tokens)
 
     def _gather(self, items: list[Any]) -> list[Any]:
         gathered: list[Any] = gather_object(items) if self.processes > 1 else items

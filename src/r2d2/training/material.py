@@ -12,7 +12,7 @@ from datasets import Dataset, concatenate_datasets
 from r2d2.data.corpus import Corpus, build_corpus
 from r2d2.data.formats import CorpusFiles, read_corpus
 from r2d2.data.grammar import generate
-from r2d2.data.pieces import Content, Pieces, train_wordpiece
+from r2d2.data.pieces import Content, Pieces, train_wordpiece, train_words
 from r2d2.data.preparation import break_into_pieces
 from r2d2.data.treebank import read_treebank
 from r2d2.errors import InputError
@@ -77,6 +77,8 @@ def make_pieces(recipe: Recipe, texts: Texts, root: Path) -> Pieces:
         return Pieces.load(root / section.folder)
     if section.vocab is not None:
         return Pieces.from_vocab(root / section.vocab, lowercase=section.lowercase)
+    if section.level == "word":
+        return train_words(texts, section.vocab_size, lowercase=section.lowercase)
     return train_wordpiece(texts, section.vocab_size, lowercase=section.lowercase, chinese=section.chinese)
 
 

@@ -8,14 +8,15 @@ relative to the folder the command runs in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
-from r2d2.chart import Threshold, check_threshold
+from r2d2.chart import check_threshold
 from r2d2.errors import InputError
+from r2d2.training.families import FAMILIES, Family, FamilyName
 from r2d2.training.schedule import Schedule, check_schedule
 from r2d2.training.schema import build, to_plain, unknown_key
 
@@ -56,7 +57,9 @@ class CorpusSection:
 @dataclass(frozen=True)
 class TokenizerSection:
     vocab_size: int = 8000
-    """Train a WordPiece vocabulary of this size on the training text, unless one of the next two is given."""
+    """Make a vocabulary of at most this size from the training text, unless `vocab` or `folder` is given."""
+    level: Literal["piece", "word"] = "piece"
+    """Of WordPieces, or of whole words, every rarer word being unknown."""
     vocab: str | None = None
     """An existing vocab.txt."""
     folder: str | None = None
@@ -67,6 +70,8 @@ class TokenizerSection:
 
 @dataclass(frozen=True)
 class ModelSection:
+    family: FamilyName = "r2d2"
+    """Which kind of model; keys below that mean nothing to it must be left alone."""
     hidden_size: int = 128
     intermediate_size: int = 512
     num_hidden_layers: int = 2
@@ -75,6 +80,8 @@ class ModelSection:
     m: int | str = 4
     """The threshold of evaluation and of the finished model; training may follow `training.m`."""
     dropout: float = 0.1
+    options: dict[str, Any] = field(default_factory=dict)
+    """What only this family has, under the names of its configuration, such as {nonterminals: 30}."""
     start_from: str | None = None
     """Continue from this model folder, its tokenizer and sizes included, with a fresh schedule."""
 
@@ -99,6 +106,7 @@ class TrainingSection:
     accumulation: int = 1
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     adam_epsilon: float = 1e-6
+    adam_betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
     m: dict[float, int | str] | None = None
     """Thresholds from given shares of training on, such as {0.0: 2, 0.3: 4}."""
     log_every: int = 20
@@ -111,9 +119,9 @@ class EvaluationSection:
     every: int = 500
     """Evaluate after this many updates, and at the end."""
     pppl_sentences: int = 50
-    """Pseudo-perplexity is taken over this many of the held-out sentences; 0 for none."""
+    """Pseudo-perplexity, of families that have one, is taken over this many held-out sentences; 0 for none."""
     treebank: str | None = None
-    """A file or folder of bracketed trees to parse and score, or `grammar`."""
+    """A file or folder of bracketed trees to parse and score, or `grammar`; for families that give trees."""
     treebank_sentences: int = 500
     prepare: str = "kim2019"
     level: Literal["word", "piece"] = "word"
@@ -166,21 +174,61 @@ class Recipe:
             ("checkpoints.keep_last", self.checkpoints.keep_last),
             ("training.accumulation", training.accumulation),
             ("training.log_every", training.log_every),
+            ("model.hidden_size", self.model.hidden_size),
+            ("model.intermediate_size", self.model.intermediate_size),
+            ("model.num_hidden_layers", self.model.num_hidden_layers),
+            ("model.num_attention_heads", self.model.num_attention_heads),
         ):
             if count < 1:
                 raise InputError(f"{key} ({count}) must be at least 1")
+        if not 0 <= self.model.dropout < 1:
+            raise InputError(f"model.dropout ({self.model.dropout}) must be at least 0 and below 1")
+        if len(training.adam_betas) != 2 or not all(0 <= beta < 1 for beta in training.adam_betas):
+            raise InputError(f"training.adam_betas ({training.adam_betas}) must be two numbers from 0 to below 1")
+        if self.tokenizer.level == "word" and (self.tokenizer.vocab or self.tokenizer.folder):
+            raise InputError("tokenizer.level (word) asks for a vocabulary from the training text, not for a given one")
+        self._check_family()
         if self.checkpoints.metric == "f1" and self.evaluation.treebank is None:
             raise InputError("checkpoints.metric (f1) needs evaluation.treebank")
         if self.checkpoints.metric == "pppl" and self.evaluation.pppl_sentences == 0:
             raise InputError("checkpoints.metric (pppl) needs evaluation.pppl_sentences above 0")
 
-    @property
-    def m_schedule(self) -> Schedule[Threshold]:
-        return Schedule.steps(self.training.m or {0.0: self.model.m})
+    def _check_family(self) -> None:
+        family, name = self.family, self.model.family
+        keys = [(f"model.{key.name}", getattr(self.model, key.name), key.default) for key in fields(self.model)]
+        meant = {f"model.{key}" for key in (*family.keys, "family", "options", "start_from")}
+        keys += [("training.m", self.training.m, None), ("training.temperature", self.training.temperature, None)]
+        meant |= {f"training.{key}" for key in family.schedules}
+        for key, value, default in keys:
+            if key not in meant and value != default:
+                stay = "null" if default is None else default
+                raise InputError(f"{key} ({value!r}) means nothing to the family {name}, and must stay {stay}")
+        if self.checkpoints.metric not in family.metrics:
+            raise InputError(
+                f"checkpoints.metric ({self.checkpoints.metric}) must be one that the family {name} gives: "
+                f"{', '.join(family.metrics)}"
+            )
+        if self.corpus.min_pieces < family.shortest:
+            raise InputError(
+                f"corpus.min_pieces ({self.corpus.min_pieces}) must be at least {family.shortest} for the family {name}"
+            )
+        if self.model.start_from is None:
+            family.configure(vars(self.model), self.model.options)
+        elif self.model.options:
+            raise InputError("model.options must be left out with model.start_from, whose model has its own")
 
     @property
-    def temperature_schedule(self) -> Schedule[float]:
-        return Schedule.line(self.training.temperature or {0.0: 1.0})
+    def family(self) -> Family:
+        return FAMILIES[self.model.family]
+
+    @property
+    def schedules(self) -> dict[str, Schedule[Any]]:
+        """What the model is told at each update, beside the batch."""
+        schedules: dict[str, Schedule[Any]] = {
+            "m": Schedule.steps(self.training.m or {0.0: self.model.m}),
+            "temperature": Schedule.line(self.training.temperature or {0.0: 1.0}),
+        }
+        return {key: schedules[key] for key in self.family.schedules}
 
     def to_yaml(self) -> str:
         text: str = yaml.safe_dump(to_plain(self), sort_keys=False, allow_unicode=True)

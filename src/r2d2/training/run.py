@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from accelerate import PartialState
@@ -26,11 +25,11 @@ from r2d2.data.batches import TokenBudgetBatches
 from r2d2.data.pieces import Pieces
 from r2d2.errors import InputError
 from r2d2.metrics import PROTOCOL, trivial_baselines
-from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
 from r2d2.training.callbacks import Record, SaveWhenInterrupted, ShowProgress
 from r2d2.training.checkpoints import WEIGHTS, average_weights, best_of, find_checkpoints, write_weights
 from r2d2.training.evaluator import Evaluator, spread
 from r2d2.training.material import Texts, lengths_of, make_gold, make_pieces, make_watched
+from r2d2.training.models import new_model
 from r2d2.training.recipe import Recipe, read_recipe
 from r2d2.training.schema import to_plain
 from r2d2.training.trainer import R2D2Trainer
@@ -80,28 +79,32 @@ def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console |
         for name, described in (("train", lines), ("valid", held_out_lines)):
             for line in described:
                 say(f"{name}: {line}")
-        gold = make_gold(recipe, pieces, root)
-        watched = make_watched(recipe, pieces, gold, held_out_texts)
+        gold = make_gold(recipe, pieces, root) if recipe.family.gives_trees else None
+        watched = make_watched(recipe, pieces, gold, held_out_texts) if recipe.family.gives_trees else []
+        if recipe.evaluation.treebank is not None and gold is None:
+            say(f"the family {recipe.model.family} gives no trees: evaluation.treebank is not used")
         if gold is not None:
             say(PROTOCOL)
             for name, report in trivial_baselines(gold.trees, seed=recipe.seed).items():
                 strict = report.strict_sentence_f1 or float("nan")
                 say(f"  {name:12} F1 {report.sentence_f1:5.2f}   strict {strict:5.2f}")
+        set_seed(recipe.seed)
+        model = new_model(recipe, pieces)
     except InputError:
         if processes.is_main_process and not resume:
             shutil.rmtree(run)  # made for this run a moment ago: what is wrong can be mended and tried again
         raise
 
-    set_seed(recipe.seed)
-    model = new_model(recipe, pieces)
     budget = recipe.batches
     batches = TokenBudgetBatches(
         lengths_of(sentences), tokens=budget.tokens, sentences=budget.sentences, seed=recipe.seed
     )
     size = f"{model.num_parameters():,} parameters, vocabulary {pieces.vocab_size:,}"
-    say(f"model: {size}; {len(batches):,} batches an epoch")
+    say(f"model: {recipe.model.family}, {size}; {len(batches):,} batches an epoch")
     record, progress, interrupt = Record(run), ShowProgress(console or Console(stderr=True)), SaveWhenInterrupted()
     evaluator = Evaluator(
+        recipe.family,
+        pieces,
         spread(held_out["input_ids"][:], recipe.corpus.valid_sentences),
         recipe.evaluation.pppl_sentences,
         gold,
@@ -111,7 +114,8 @@ def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console |
         processes=processes.num_processes,
     )
     shown = [progress] if processes.is_main_process else []
-    trainer = R2D2Trainer(model, recipe, run, sentences, batches, evaluator, [record, interrupt, *shown])
+    objective = recipe.family.objective(pieces)
+    trainer = R2D2Trainer(model, objective, recipe, run, sentences, batches, evaluator, [record, interrupt, *shown])
     progress.trainer = trainer
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint is not None else None)
     step = trainer.state.global_step
@@ -156,31 +160,6 @@ def last_good_checkpoint(run: Path, say: Callable[[str], None]) -> Path | None:
 
 def checkpoint_step(folder: Path | None) -> int:
     return 0 if folder is None else int(folder.name.removeprefix("checkpoint-"))
-
-
-def new_model(recipe: Recipe, pieces: Pieces) -> R2D2ForBidirectionalLM:
-    """A model of random weights, or the one the recipe continues from."""
-    section = recipe.model
-    if section.start_from is not None:
-        model: R2D2ForBidirectionalLM = R2D2ForBidirectionalLM.from_pretrained(
-            section.start_from, local_files_only=True
-        )
-        model.config.m = section.m
-        return model
-    special_ids: dict[str, Any] = dict(pieces.special_ids())
-    config = R2D2Config(
-        vocab_size=pieces.vocab_size,
-        hidden_size=section.hidden_size,
-        intermediate_size=section.intermediate_size,
-        num_hidden_layers=section.num_hidden_layers,
-        num_attention_heads=section.num_attention_heads,
-        composition=section.composition,
-        m=section.m,
-        hidden_dropout_prob=section.dropout,
-        attention_probs_dropout_prob=section.dropout,
-        **special_ids,
-    )
-    return R2D2ForBidirectionalLM(config)
 
 
 def export(recipe: Recipe, run: Path, pieces: Pieces) -> None:

@@ -85,10 +85,11 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
         return build(typing.cast(type[Any], hint), value, path)
     if hint is Any:
         return value
-    return _convert_scalar(hint, value, path)
+    return convert_scalar(hint, value, path)
 
 
-def _convert_scalar(hint: Any, value: Any, path: str) -> Any:
+def convert_scalar(hint: Any, value: Any, path: str) -> Any:
+    """`value` as an int, float, str or bool, or an error that names it by its path."""
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if hint is float and isinstance(value, str):  # YAML 1.1 reads 1e-3 as text

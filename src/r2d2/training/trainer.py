@@ -1,4 +1,4 @@
-"""The Hugging Face Trainer, taught what R2D2 needs: token-budget batches, schedules of m and of the temperature,
+"""The Hugging Face Trainer, taught what is needed here: token-budget batches, a family's objective, R2D2's schedules,
 evaluation of language model and trees, and checkpoints that are sealed before old ones go."""
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from r2d2.data.batches import TokenBudgetBatches, collate
+from r2d2.data.batches import TokenBudgetBatches
 from r2d2.errors import InputError
-from r2d2.model import R2D2ForBidirectionalLM
 from r2d2.training.checkpoints import rotate, seal
+from r2d2.training.objective import Inputs, Objective, generator_for
 from r2d2.training.recipe import Recipe
 
 Metrics = dict[str, float]
@@ -32,30 +32,40 @@ class R2D2Trainer(Trainer):
 
     def __init__(
         self,
-        model: R2D2ForBidirectionalLM,
+        model: PreTrainedModel,
+        objective: Objective,
         recipe: Recipe,
         run: Path,
         sentences: Sequence[Any],
         batches: TokenBudgetBatches,
-        evaluate_model: Callable[[R2D2ForBidirectionalLM], Metrics],
+        evaluate_model: Callable[[PreTrainedModel], Metrics],
         callbacks: list[TrainerCallback],
     ) -> None:
+        self.objective: Objective = objective
         self.recipe, self.run = recipe, run
         self.batches = batches
         self.evaluate_model = evaluate_model
-        self.m, self.temperature = recipe.m_schedule, recipe.temperature_schedule
+        self.schedules = recipe.schedules
         self.tokens_seen = 0
         self.measured: tuple[int, float] | None = None  # the step of the last evaluation, and the metric there
-        pad = model.config.pad_token_id
         super().__init__(
             model=model,
             args=training_arguments(recipe, run),
-            data_collator=lambda rows: collate([row["input_ids"] for row in rows], pad),
+            data_collator=self._make_inputs,
             train_dataset=sentences,
             eval_dataset=[],  # asked for, and never looked at: `evaluate` has its own material
             callbacks=[FollowSampler(batches), EvaluateAtTheEnd(), *callbacks],
         )
         self.remove_callback(PrinterCallback)
+        # So the tokens to predict in an update are counted, and the loss is taken for what an objective makes it, a sum
+        # divided by their number. Left alone, the library asks the model; some of its own say yes, and give a mean.
+        self.model_accepts_loss_kwargs = True
+
+    def _make_inputs(self, rows: Sequence[dict[str, Any]]) -> Inputs:
+        sentences = [row["input_ids"] for row in rows]
+        return self.objective.inputs(
+            sentences, generator_for("training", self.recipe.seed, self.batches.epoch, sentences)
+        )
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         loader: DataLoader[Any] = DataLoader(
@@ -67,11 +77,20 @@ class R2D2Trainer(Trainer):
         prepared: DataLoader[Any] = self.accelerator.prepare(loader)
         return prepared
 
-    def compute_loss(self, model: nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, Any],
+        return_outputs: bool = False,
+        num_items_in_batch: Tensor | int | None = None,
+    ) -> Any:
+        assert num_items_in_batch is not None
         done = self.state.global_step / self.state.max_steps
         self.tokens_seen += int(inputs["attention_mask"].sum())
-        scheduled = {"m": self.m(done), "temperature": self.temperature(done)}
-        return super().compute_loss(model, inputs | scheduled, *args, **kwargs)
+        scheduled = {name: schedule(done) for name, schedule in self.schedules.items()}
+        # Processes, or devices, hold parts of one sum, and their gradients will be averaged.
+        parts = max(self.accelerator.num_processes, self.args.n_gpu)
+        return self.objective.loss(model, inputs | scheduled, num_items_in_batch) * parts
 
     def floating_point_ops(self, inputs: dict[str, Any]) -> int:
         """None are counted: the Trainer's formula knows nothing of charts."""
@@ -135,6 +154,8 @@ def training_arguments(recipe: Recipe, run: Path) -> TrainingArguments:
         warmup_steps=training.warmup,
         lr_scheduler_type="linear",
         weight_decay=training.weight_decay,
+        adam_beta1=training.adam_betas[0],
+        adam_beta2=training.adam_betas[1],
         adam_epsilon=training.adam_epsilon,
         max_grad_norm=training.clip,
         gradient_accumulation_steps=training.accumulation,
