@@ -222,3 +222,18 @@ def test_half_precision_weights_run() -> None:
     output = model(ids, mask, labels=ids, return_chart=True)
     assert output.loss.isfinite()
     assert output.chart.log_p_tree(0).dtype == torch.float32
+
+
+def test_random_merges_explore_and_splits_stay_the_models() -> None:
+    """Merges differ from draw to draw; without them nothing is drawn, and in a sentence of m words none is needed."""
+    model = tiny(composition="transformer", m=3).eval()
+    ids, mask = batch([12, 12, 3])
+    with torch.no_grad():
+        best = [model.model.induce(ids, mask) for _ in range(2)]
+        drawn = [model.model.induce(ids, mask, merges="random") for _ in range(6)]
+    assert best[0].merges(0) == best[1].merges(0)
+    assert len({tuple(chart.merges(0)) for chart in drawn}) > 1
+    for chart in drawn:
+        assert len(chart.merges(0)) == 12 - 3
+        assert chart.merges(2) == []
+        assert chart.tree(2) == best[0].tree(2)

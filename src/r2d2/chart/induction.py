@@ -62,14 +62,18 @@ def induce_values(
     *,
     protected_spans: Sequence[SpanFamily | None] | None = None,
     noise: Noise | None = None,
+    random_merges: bool = False,
 ) -> Chart:
-    """The same where the values of cells are computed in a way of their own, from leaves that may be anything."""
+    """The same where the values of cells are computed in a way of their own, from leaves that may be anything.
+
+    With `random_merges` FIND is given a p by chance for every cell, so that pruning explores as the noise does.
+    """
     check_threshold(m)
     if not lengths or min(lengths) < 1:
         raise InputError(f"lengths ({list(lengths)}) must all be at least 1")
     if len(lengths) != leaves.shape[0] or max(lengths) > leaves.shape[1]:
         raise InputError(f"lengths ({list(lengths)}) do not fit leaves of shape {tuple(leaves.shape)}")
-    induction = _Induction(leaves, lengths, make_values, m, protected_spans, noise)
+    induction = _Induction(leaves, lengths, make_values, m, protected_spans, noise, random_merges)
     for width in range(2, induction.rows + 1):
         induction.grow(width)
     for _ in range(max(lengths) - induction.rows):
@@ -88,6 +92,7 @@ class _Induction:
         m: Threshold,
         protected_spans: Sequence[SpanFamily | None] | None,
         noise: Noise | None,
+        random_merges: bool,
     ) -> None:
         device = leaves.device
         order = sorted(range(len(lengths)), key=lambda sentence: -lengths[sentence])
@@ -105,6 +110,7 @@ class _Induction:
         sentence, position = real.nonzero(as_tuple=True)
         self.values = make_values(leaves[self.original[sentence], position], capacity)
         log_p = self.values.log_p
+        self.random_log_p = torch.rand_like(log_p).log() if random_merges else None
         cells = Cells(capacity, max(self.rows - 1, 1), len(lengths), longest, log_p.dtype, device)
         make_bookkeeping = NativeBookkeeping if native_can_serve(log_p) else TensorBookkeeping
         self.bookkeeping: Bookkeeping = make_bookkeeping(cells, self.lengths, self.rows, protected)
@@ -115,7 +121,8 @@ class _Induction:
 
     def prune(self) -> None:
         """Merge one pair of units in every sentence that has more units than rows, and fill the topmost row."""
-        self._compute(self.bookkeeping.prune(self.values.log_p))
+        log_p = self.values.log_p if self.random_log_p is None else self.random_log_p
+        self._compute(self.bookkeeping.prune(log_p))
 
     def _compute(self, new: NewCells | None) -> None:
         if new is None:

@@ -3,10 +3,10 @@
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM
 
 from r2d2.model.configuration import R2D2Config
-from r2d2.model.modeling import R2D2ForBidirectionalLM, R2D2LMOutput, R2D2Model, R2D2Output
+from r2d2.model.modeling import Merges, R2D2ForBidirectionalLM, R2D2LMOutput, R2D2Model, R2D2Output
 
 AutoConfig.register("r2d2", R2D2Config)
 AutoModel.register(R2D2Config, R2D2Model)
 AutoModelForMaskedLM.register(R2D2Config, R2D2ForBidirectionalLM)
 
-__all__ = ["R2D2Config", "R2D2ForBidirectionalLM", "R2D2LMOutput", "R2D2Model", "R2D2Output"]
+__all__ = ["Merges", "R2D2Config", "R2D2ForBidirectionalLM", "R2D2LMOutput", "R2D2Model", "R2D2Output"]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +35,7 @@ from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.model.tree_lstm import TreeLSTM
 
 IGNORED_LABEL = -100
+Merges = Literal["best", "random"]
 
 
 @dataclass
@@ -103,13 +105,15 @@ class R2D2Model(R2D2PreTrainedModel):
         return_chart: bool = False,
         sample: bool | None = None,
         temperature: float | None = None,
+        merges: Merges = "best",
     ) -> R2D2Output:
         """Build the chart of a batch padded on the right.
 
         `m` and `temperature` are the configuration's unless given. `sample` says whether splits are drawn with Gumbel
-        noise: in training, unless given.
+        noise: in training, unless given. `merges` says which pairs of units pruning merges: those that FIND chooses, or
+        random ones.
         """
-        chart = self.induce(input_ids, attention_mask, protected_spans, m, sample, temperature)
+        chart = self.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges)
         return R2D2Output(root=chart.roots(), chart=chart if return_chart else None)
 
     def induce(
@@ -120,6 +124,7 @@ class R2D2Model(R2D2PreTrainedModel):
         m: Threshold | None = None,
         sample: bool | None = None,
         temperature: float | None = None,
+        merges: Merges = "best",
     ) -> Chart:
         """The chart itself; the arguments are those of `forward`."""
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
@@ -130,6 +135,7 @@ class R2D2Model(R2D2PreTrainedModel):
             self.config.m if m is None else m,
             protected_spans=protected_spans,
             noise=gumbel_noise if (self.training if sample is None else sample) else None,
+            random_merges=merges == "random",
         )
 
     @torch.no_grad()
@@ -219,6 +225,7 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
         return_chart: bool = False,
         sample: bool | None = None,
         temperature: float | None = None,
+        merges: Merges = "best",
         num_items_in_batch: Tensor | int | None = None,
     ) -> R2D2LMOutput:
         """Build the chart and predict every token.
@@ -226,7 +233,7 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
         The loss is the mean cross-entropy over the tokens whose label is not -100, padding aside; with
         `num_items_in_batch` their sum divided by it. The other arguments are those of `R2D2Model.forward`.
         """
-        chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature)
+        chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges)
         real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
         h = self._between_contexts(chart, real)  # [t, d]
         loss = logits = None
