@@ -82,8 +82,8 @@ def test_writing_and_reading_back(tmp_path: Path) -> None:
         (["training.steps=many"], r"training.steps \('many'\) must be a whole number"),
         (["training.steps=1.5"], r"training.steps \(1.5\) must be a whole number"),
         (["training.precision=int8"], "training.precision .* must be one of float32, bfloat16, float16"),
-        (["training.steps=null"], "training.epochs or training.steps must be given"),
-        (["training.epochs=2"], "not both"),
+        (["training.steps=null"], "training.epochs, training.steps, training.minutes must be given"),
+        (["training.epochs=2"], "and no other: there are 2"),
         (["model.m=1"], r"m \(1\) must be at least 2"),
         (["training.m={0.5: 4}"], "must have a value at 0.0"),
         (["training.m={0.0: 2, 1.5: 4}"], "must lie between"),
@@ -143,7 +143,7 @@ def test_what_means_nothing_to_a_family_is_refused(tmp_path: Path, family: str, 
 
 
 def test_only_r2d2_follows_schedules(tmp_path: Path) -> None:
-    assert list(read(tmp_path).schedules) == ["m", "temperature"]
+    assert list(read(tmp_path).schedules) == ["m", "temperature", "merges"]
     assert read(tmp_path, SMALLEST, "model.family=bert").schedules == {}
 
 

@@ -11,11 +11,11 @@ from types import FrameType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 from transformers import TrainerCallback
 
-from r2d2.training.trainer import R2D2Trainer
+from r2d2.training.trainer import NO_LIMIT, R2D2Trainer
 
 RECORDS = "metrics.jsonl"
 
@@ -30,44 +30,42 @@ class ShowProgress(TrainerCallback):
         self.loss = float("nan")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.started, self.first_step = time.monotonic(), state.global_step
-        self.spent_evaluating = 0.0
-        self.step_ended = self.started
+        assert self.trainer is not None
+        self.started = time.monotonic()
+        self.first_seconds, self.first_done = self.trainer.clock.seconds, self.trainer.done
         if self.console.is_terminal:
             self.progress = Progress(
                 TextColumn("training"),
                 BarColumn(),
-                MofNCompleteColumn(),
+                TextColumn("{task.description}"),
                 TextColumn("loss {task.fields[loss]:.3f}  {task.fields[speed]:,.0f} tokens/s"),
                 TimeElapsedColumn(),
                 TextColumn("left"),
                 TimeRemainingColumn(elapsed_when_finished=True),
                 console=self.console,
             )
-            self.task = self.progress.add_task(
-                "train", total=state.max_steps, completed=state.global_step, loss=self.loss, speed=0.0
-            )
+            self.task = self.progress.add_task(_step(state), total=1.0, loss=self.loss, speed=0.0)
+            self.progress.update(self.task, completed=self.first_done)
             self.progress.start()
 
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        # What passed between the end of one step and the start of the next went to evaluating and saving.
-        self.spent_evaluating += time.monotonic() - self.step_ended
-
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.step_ended = time.monotonic()
         if self.progress is not None:
-            self.progress.update(self.task, completed=state.global_step, loss=self.loss, speed=self.speed)
+            assert self.trainer is not None
+            self.progress.update(
+                self.task, description=_step(state), completed=self.trainer.done, loss=self.loss, speed=self.speed
+            )
 
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         logs = kwargs["logs"]
         if "loss" in logs:
             self.loss = logs["loss"]
             if self.progress is None:
-                left = (self.step_ended - self.started) / max(state.global_step - self.first_step, 1)
-                minutes = left * (state.max_steps - state.global_step) / 60
+                assert self.trainer is not None
+                done = self.trainer.done
+                left = (time.monotonic() - self.started) * (1 - done) / max(done - self.first_done, 1e-9)
                 self.console.print(
-                    f"step {state.global_step}/{state.max_steps}  loss {self.loss:.3f}  {self.speed:,.0f} tokens/s  "
-                    f"about {minutes:.0f} minutes left",
+                    f"step {_step(state)}  loss {self.loss:.3f}  {self.speed:,.0f} tokens/s  "
+                    f"about {left / 60:.0f} minutes left",
                     highlight=False,
                 )
 
@@ -81,9 +79,9 @@ class ShowProgress(TrainerCallback):
 
     @property
     def speed(self) -> float:
-        """Tokens a second of training on this process, evaluation not counted."""
-        seen = self.trainer.tokens_seen if self.trainer is not None else 0
-        return seen / max(self.step_ended - self.started - self.spent_evaluating, 1e-9)
+        """Tokens a second of training on this process."""
+        assert self.trainer is not None
+        return self.trainer.tokens_seen / max(self.trainer.clock.seconds - self.first_seconds, 1e-9)
 
 
 class Record(TrainerCallback):
@@ -148,6 +146,11 @@ class SaveWhenInterrupted(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         for number, handler in self.previous.items():
             signal.signal(number, handler)
+
+
+def _step(state: Any) -> str:
+    """The number of updates made, and to be made if that is known."""
+    return str(state.global_step) if state.max_steps == NO_LIMIT else f"{state.global_step}/{state.max_steps}"
 
 
 def _step_of(line: str) -> float:

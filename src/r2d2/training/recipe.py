@@ -16,6 +16,7 @@ import yaml
 
 from r2d2.chart import check_threshold
 from r2d2.errors import InputError
+from r2d2.model import Merges
 from r2d2.training.families import FAMILIES, Family, FamilyName
 from r2d2.training.schedule import Schedule, check_schedule
 from r2d2.training.schema import build, to_plain, unknown_key
@@ -96,10 +97,12 @@ class BatchSection:
 class TrainingSection:
     epochs: float | None = None
     steps: int | None = None
-    """Train for this many updates; give either epochs or steps."""
+    """Train for this many updates; give one of epochs, steps and minutes."""
+    minutes: float | None = None
+    """Train for this long. Updates count, a resumed run's earlier ones too; evaluating and saving do not."""
     learning_rate: float = 1e-3
     warmup: float = 0.01
-    """The share of updates over which the learning rate rises; then it falls linearly to 0."""
+    """The share of training over which the learning rate rises; then it falls linearly to 0."""
     weight_decay: float = 0.01
     clip: float = 1.0
     """Gradients are scaled down to this norm; 0 for no clipping."""
@@ -112,12 +115,16 @@ class TrainingSection:
     log_every: int = 20
     temperature: dict[float, float] | None = None
     """Gumbel temperatures at given shares of training, linear in between, such as {0.0: 2.0, 1.0: 0.5}."""
+    merges: dict[float, Merges] | None = None
+    """Which pairs pruning merges: best, as the paper does, or random, from given shares of training on."""
 
 
 @dataclass(frozen=True)
 class EvaluationSection:
     every: int = 500
     """Evaluate after this many updates, and at the end."""
+    times: int | None = None
+    """Evaluate this often, evenly spread over training, the last time at its end, instead of every so many updates."""
     pppl_sentences: int = 50
     """Pseudo-perplexity, of families that have one, is taken over this many held-out sentences; 0 for none."""
     treebank: str | None = None
@@ -157,19 +164,26 @@ class Recipe:
     def __post_init__(self) -> None:
         check_threshold(self.model.m)
         training = self.training
-        if (training.epochs is None) == (training.steps is None):
-            raise InputError("training.epochs or training.steps must be given, and not both")
-        for key, value in (("training.epochs", training.epochs), ("training.steps", training.steps)):
-            if value is not None and value <= 0:
+        limits = {f"training.{key}": getattr(training, key) for key in ("epochs", "steps", "minutes")}
+        given = {key: value for key, value in limits.items() if value is not None}
+        if len(given) != 1:
+            raise InputError(f"one of {', '.join(limits)} must be given, and no other: there are {len(given)}")
+        for key, value in given.items():
+            if value <= 0:
                 raise InputError(f"{key} ({value}) must be above 0")
+        if not 0 <= training.warmup < 1:
+            raise InputError(f"training.warmup ({training.warmup}) must be at least 0 and below 1")
         if training.m is not None:
             check_schedule("training.m", training.m)
             for m in training.m.values():
                 check_threshold(m)
         if training.temperature is not None:
             check_schedule("training.temperature", training.temperature)
+        if training.merges is not None:
+            check_schedule("training.merges", training.merges)
         for key, count in (
             ("evaluation.every", self.evaluation.every),
+            ("evaluation.times", 1 if self.evaluation.times is None else self.evaluation.times),
             ("checkpoints.every", self.checkpoints.every),
             ("checkpoints.keep_last", self.checkpoints.keep_last),
             ("training.accumulation", training.accumulation),
@@ -197,7 +211,7 @@ class Recipe:
         family, name = self.family, self.model.family
         keys = [(f"model.{key.name}", getattr(self.model, key.name), key.default) for key in fields(self.model)]
         meant = {f"model.{key}" for key in (*family.keys, "family", "options", "start_from")}
-        keys += [("training.m", self.training.m, None), ("training.temperature", self.training.temperature, None)]
+        keys += [(f"training.{key}", getattr(self.training, key), None) for key in ("m", "temperature", "merges")]
         meant |= {f"training.{key}" for key in family.schedules}
         for key, value, default in keys:
             if key not in meant and value != default:
@@ -227,6 +241,7 @@ class Recipe:
         schedules: dict[str, Schedule[Any]] = {
             "m": Schedule.steps(self.training.m or {0.0: self.model.m}),
             "temperature": Schedule.line(self.training.temperature or {0.0: 1.0}),
+            "merges": Schedule.steps(self.training.merges or {0.0: "best"}),
         }
         return {key: schedules[key] for key in self.family.schedules}
 

@@ -11,16 +11,19 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from r2d2.data.batches import TokenBudgetBatches
 from r2d2.errors import InputError
 from r2d2.training.checkpoints import rotate, seal
+from r2d2.training.clock import Clock, StopInTime, rise_and_fall
 from r2d2.training.objective import Inputs, Objective, generator_for
 from r2d2.training.recipe import Recipe
 
 Metrics = dict[str, float]
+NO_LIMIT = 10**9  # updates, for a run that time will end
 
 
 class R2D2Trainer(Trainer):
@@ -43,18 +46,22 @@ class R2D2Trainer(Trainer):
     ) -> None:
         self.objective: Objective = objective
         self.recipe, self.run = recipe, run
-        self.batches = batches
+        self.batches, self.clock = batches, Clock()
         self.evaluate_model = evaluate_model
         self.schedules = recipe.schedules
         self.tokens_seen = 0
         self.measured: tuple[int, float] | None = None  # the step of the last evaluation, and the metric there
+        minutes, times = recipe.training.minutes, recipe.evaluation.times
+        own: list[TrainerCallback] = [FollowSampler(batches), self.clock]
+        own += [] if minutes is None else [StopInTime(self.clock, minutes)]
+        own += [] if times is None else [EvaluateAtMilestones(self, times)]
         super().__init__(
             model=model,
             args=training_arguments(recipe, run),
             data_collator=self._make_inputs,
             train_dataset=sentences,
             eval_dataset=[],  # asked for, and never looked at: `evaluate` has its own material
-            callbacks=[FollowSampler(batches), EvaluateAtTheEnd(), *callbacks],
+            callbacks=[*own, EvaluateAtTheEnd(), *callbacks],
         )
         self.remove_callback(PrinterCallback)
         # So the tokens to predict in an update are counted, and the loss is taken for what an objective makes it, a sum
@@ -66,6 +73,23 @@ class R2D2Trainer(Trainer):
         return self.objective.inputs(
             sentences, generator_for("training", self.recipe.seed, self.batches.epoch, sentences)
         )
+
+    @property
+    def done(self) -> float:
+        """The share of training that is behind: of its updates, or of its time."""
+        minutes = self.recipe.training.minutes
+        if minutes is None:
+            return self.state.global_step / self.state.max_steps
+        return min(self.clock.seconds / (60 * minutes), 1.0)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LRScheduler:
+        training = self.recipe.training
+        if training.minutes is None:
+            scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
+            return scheduler
+        assert self.optimizer is not None
+        self.lr_scheduler = LambdaLR(self.optimizer, lambda _: rise_and_fall(self.done, training.warmup))
+        return self.lr_scheduler
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         loader: DataLoader[Any] = DataLoader(
@@ -85,9 +109,8 @@ class R2D2Trainer(Trainer):
         num_items_in_batch: Tensor | int | None = None,
     ) -> Any:
         assert num_items_in_batch is not None
-        done = self.state.global_step / self.state.max_steps
         self.tokens_seen += int(inputs["attention_mask"].sum())
-        scheduled = {name: schedule(done) for name, schedule in self.schedules.items()}
+        scheduled = {name: schedule(self.done) for name, schedule in self.schedules.items()}
         # Processes, or devices, hold parts of one sum, and their gradients will be averaged.
         parts = max(self.accelerator.num_processes, self.args.n_gpu)
         return self.objective.loss(model, inputs | scheduled, num_items_in_batch) * parts
@@ -95,6 +118,10 @@ class R2D2Trainer(Trainer):
     def floating_point_ops(self, inputs: dict[str, Any]) -> int:
         """None are counted: the Trainer's formula knows nothing of charts."""
         return 0
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Log figures with the time that training has taken."""
+        super().log({**logs, "seconds": round(self.clock.seconds, 1)}, start_time)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Metrics:
         """Measure the model as it is, at the threshold it will be used with."""
@@ -145,10 +172,11 @@ class R2D2Trainer(Trainer):
 def training_arguments(recipe: Recipe, run: Path) -> TrainingArguments:
     """The recipe in the Trainer's words."""
     training = recipe.training
+    steps = NO_LIMIT if training.minutes is not None else training.steps
     accelerated = torch.accelerator.is_available()
     return TrainingArguments(
         output_dir=str(run),
-        max_steps=training.steps if training.steps is not None else -1,
+        max_steps=steps if steps is not None else -1,
         num_train_epochs=training.epochs if training.epochs is not None else 1.0,
         learning_rate=training.learning_rate,
         warmup_steps=training.warmup,
@@ -163,7 +191,7 @@ def training_arguments(recipe: Recipe, run: Path) -> TrainingArguments:
         fp16=training.precision == "float16",
         seed=recipe.seed,
         logging_steps=training.log_every,
-        eval_strategy="steps",
+        eval_strategy="steps" if recipe.evaluation.times is None else "no",
         eval_steps=recipe.evaluation.every,
         save_strategy="steps",
         save_steps=recipe.checkpoints.every,
@@ -188,6 +216,25 @@ class FollowSampler(TrainerCallback):
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self.batches.set_epoch(int(state.epoch or 0))
+
+
+class EvaluateAtMilestones(TrainerCallback):
+    """Evaluates whenever another of so many equal parts of training is behind."""
+
+    def __init__(self, trainer: R2D2Trainer, times: int) -> None:
+        self.trainer, self.times = trainer, times
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.passed = self._parts_behind()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        behind = self._parts_behind()
+        if behind > self.passed:
+            control.should_evaluate = True
+        self.passed = behind
+
+    def _parts_behind(self) -> int:
+        return int(self.trainer.done * self.times + 1e-9)  # 0.29 * 100 is a little less than 29
 
 
 class EvaluateAtTheEnd(TrainerCallback):
