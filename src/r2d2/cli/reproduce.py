@@ -1,0 +1,248 @@
+"""`r2d2 reproduce`: the paper's tables, each as one command that can be stopped and gone on with."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from r2d2.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from r2d2.evaluation.report import Report
+
+INTERRUPTED = 130
+SCALES = ("paper", "small", "debug")
+
+ScaleOption = Annotated[
+    str, typer.Option(help="paper (GPUs), small (two cores, hours) or debug (seconds, to see that it works).")
+]
+OnlyOption = Annotated[list[str] | None, typer.Option(help="Do this row alone; may be given several times.")]
+OutOption = Annotated[Path, typer.Option(help="The folder for runs, results and tables.")]
+DataOption = Annotated[Path, typer.Option(help="The folder that holds wikitext-2/ and bert-vocab/.")]
+SeedOption = Annotated[int, typer.Option(help="Of models, batches and samples.")]
+DrawOption = Annotated[bool, typer.Option("--draw", help="Train nothing: draw the table from the rows that are done.")]
+GoldOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A treebank: one file, or a folder with the sections of Penn's or the Chinese, or with files named train, "
+        "dev and test; by default the project's own grammar."
+    ),
+]
+DependenciesOption = Annotated[
+    Path | None, typer.Option(help="CoNLL of the test sentences; by default beside them, or by head rules.")
+]
+SeedsOption = Annotated[int, typer.Option(help="How many seeds each system is trained with.")]
+MinutesOption = Annotated[
+    float | None, typer.Option(help="Minutes of training a seed; by default 10 on the grammar, 45 on a treebank.")
+]
+
+reproduce_app = typer.Typer(no_args_is_help=True, help="Reproduce the paper's tables.", rich_markup_mode=None)
+
+
+@reproduce_app.command()
+def table1(
+    scale: ScaleOption = "small",
+    only: OnlyOption = None,
+    out: OutOption = Path("reproduced"),
+    data: DataOption = Path("data"),
+    seed: SeedOption = 0,
+    draw: DrawOption = False,
+) -> None:
+    """Language models: train and score every row of Table 1."""
+    _check_scale(scale)
+
+    from r2d2.reproduce import language_models
+    from r2d2.reproduce.results import choose_rows
+    from r2d2.reproduce.table1 import NAME, Table1
+
+    size = language_models.SCALES[scale]
+    wanted = choose_rows(list(language_models.ROWS), size.rows(), only or [])
+    folder = out / f"table1-{scale}"
+    table = Table1(size, folder, data, seed=seed, command=_command(), console=_console())
+    with _stoppable():
+        if not draw:
+            table.carry_out(wanted)
+    _hand_over(table.report(), folder, NAME)
+
+
+@reproduce_app.command()
+def table2(
+    scale: ScaleOption = "small",
+    out: OutOption = Path("reproduced"),
+    data: DataOption = Path("data"),
+    batches: Annotated[int, typer.Option(help="How many batches are measured.")] = 8,
+    seed: SeedOption = 0,
+    draw: DrawOption = False,
+) -> None:
+    """Time: an epoch with and without pruning, extrapolated from a sample."""
+    _check_scale(scale)
+    if batches < 1:
+        raise InputError(f"--batches ({batches}) must be at least 1")
+
+    from r2d2.reproduce import language_models
+    from r2d2.reproduce.table2 import NAME, Table2
+
+    folder = out / f"table2-{scale}"
+    table = Table2(
+        language_models.SCALES[scale], folder, data, batches=batches, seed=seed, command=_command(), console=_console()
+    )
+    with _stoppable():
+        if not draw:
+            table.carry_out()
+    _hand_over(table.report(), folder, NAME)
+
+
+@reproduce_app.command()
+def table3(
+    gold: GoldOption = None,
+    dependencies: DependenciesOption = None,
+    scale: ScaleOption = "small",
+    seeds: SeedsOption = 4,
+    minutes: MinutesOption = None,
+    only: OnlyOption = None,
+    out: OutOption = Path("reproduced"),
+    data: DataOption = Path("data"),
+    draw: DrawOption = False,
+) -> None:
+    """Parsing: unlabelled F1 of all systems, over words and word pieces."""
+    _compare("table3", gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
+
+
+@reproduce_app.command()
+def table4(
+    gold: GoldOption = None,
+    dependencies: DependenciesOption = None,
+    scale: ScaleOption = "small",
+    seeds: SeedsOption = 4,
+    minutes: MinutesOption = None,
+    only: OnlyOption = None,
+    out: OutOption = Path("reproduced"),
+    data: DataOption = Path("data"),
+    draw: DrawOption = False,
+) -> None:
+    """Parsing: recall by label, from the trainings of table3."""
+    _compare("table4", gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
+
+
+@reproduce_app.command()
+def table5(
+    gold: GoldOption = None,
+    dependencies: DependenciesOption = None,
+    scale: ScaleOption = "small",
+    seeds: SeedsOption = 4,
+    minutes: MinutesOption = None,
+    only: OnlyOption = None,
+    out: OutOption = Path("reproduced"),
+    data: DataOption = Path("data"),
+    draw: DrawOption = False,
+) -> None:
+    """Parsing: compatibility with dependencies, from the trainings of table3."""
+    _compare("table5", gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
+
+
+@reproduce_app.command()
+def cost(
+    longest: Annotated[int, typer.Option(help="The greatest length, in words.")] = 128,
+    seconds: Annotated[float, typer.Option(help="A system is not measured beyond a sentence that takes longer.")] = 10,
+    out: OutOption = Path("reproduced"),
+) -> None:
+    """Cost: work and time for a tree by length, of every system, with random weights."""
+    if longest < 16:
+        raise InputError(f"--longest ({longest}) must be at least 16")
+
+    from r2d2.reproduce.cost import NAME, measure_cost, report_cost
+
+    with _stoppable():
+        found = measure_cost(longest, seconds, _console())
+    _hand_over(report_cost(found, _command()), out / NAME, NAME)
+
+
+def _compare(
+    name: str,
+    gold: Path | None,
+    dependencies: Path | None,
+    scale: str,
+    seeds: int,
+    minutes: float | None,
+    only: list[str],
+    out: Path,
+    data: Path,
+    draw: bool,
+) -> None:
+    _check_scale(scale)
+    if seeds < 1:
+        raise InputError(f"--seeds ({seeds}) must be at least 1")
+    if minutes is not None and minutes <= 0:
+        raise InputError(f"--minutes ({minutes}) must be above 0")
+
+    from r2d2.reproduce import parsers
+    from r2d2.reproduce.comparison import Comparison
+    from r2d2.reproduce.parsing_tables import ParsingTables
+    from r2d2.reproduce.results import choose_rows, write_table
+    from r2d2.reproduce.treebanks import make_treebank, name_of
+
+    size = parsers.SCALES[scale]
+    for path in (gold, dependencies):
+        if path is not None and not path.exists():
+            raise InputError(f"{path}: no such file or folder")
+    folder = out / f"parsing-{name_of(gold)}-{scale}"
+    with _stoppable():
+        treebank = make_treebank(gold, dependencies, folder, grammar_sentences=size.grammar_sentences)
+        wanted = choose_rows(list(parsers.SYSTEMS), parsers.usual_systems(treebank), only)
+        budget = size.minutes_on(treebank) if minutes is None else minutes
+        trained = "trained for the published epochs" if budget is None else f"{budget:g} minutes of training a seed"
+        facts = [treebank.describe(), f"{trained}; minutes are of training, evaluation not counted"]
+        tables = ParsingTables(treebank, folder, seeds, facts, _command())
+        comparison = Comparison(
+            size, treebank, folder, data, minutes=budget, seeds=seeds, command=_command(), console=_console()
+        )
+        for _ in [] if draw else comparison.carry_out(wanted):
+            write_table(tables.draw(name), folder, name)
+    _hand_over(tables.draw(name), folder, name)
+
+
+def _check_scale(scale: str) -> None:
+    if scale not in SCALES:
+        raise InputError(f"--scale ({scale}) must be one of {', '.join(SCALES)}")
+
+
+def _command() -> str:
+    return shlex.join(["r2d2", *sys.argv[1:]])
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C, at whatever moment, ends the command with a line that says how to go on."""
+    from r2d2.reproduce.running import StoppedError
+
+    try:
+        yield
+    except (StoppedError, KeyboardInterrupt):
+        typer.echo(f"stopped; what is done is kept. Go on with: {_command()}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _hand_over(report: Report, folder: Path, name: str) -> None:
+    """Write a table, print it, and say where it is."""
+    from r2d2.evaluation.report import to_text
+    from r2d2.reproduce.results import write_table
+
+    write_table(report, folder, name)
+    typer.echo(to_text(report))
+    typer.echo(
+        f"\nThe table is in {folder}: {name}.md, {name}.tex, {name}.json{''.join(f', {p}' for p in report.pictures)}"
+    )

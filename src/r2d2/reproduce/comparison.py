@@ -1,0 +1,141 @@
+"""Parsers compared: every system trained with every seed, and its trees held against gold trees and dependencies.
+
+One training serves Tables 3, 4 and 5. Its result holds F1 and recall by label at the level of words and, if the system
+reads pieces, at theirs, and the compatibility with dependencies at both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from r2d2.baselines.tree_inducer import TreeInducer
+from r2d2.baselines.trivial_inducer import TRIVIAL_NAMES, TrivialInducer
+from r2d2.errors import InputError
+from r2d2.evaluation.dependency import score_dependencies
+from r2d2.evaluation.gold import GoldDependencies, GoldTrees, read_gold_dependencies, read_gold_trees
+from r2d2.evaluation.parsing import parse_treebank
+from r2d2.evaluation.tree_inducers import load_tree_inducer
+from r2d2.evaluation.trees import at_level, score_trees
+from r2d2.parser.loading import choose_device
+from r2d2.reproduce.parsers import SYSTEMS, ParsingScale, pretraining_of, recipe_of
+from r2d2.reproduce.results import Result, read_result, write_result
+from r2d2.reproduce.running import trained, training_seconds
+from r2d2.reproduce.treebanks import TEST, Treebank
+from r2d2.reproduce.vocabulary import check_data
+from r2d2.training.recipe import Recipe
+from r2d2.training.run import MODEL, open_folder
+
+RUNS = "runs"
+SEEDLESS = ("left", "right", "balanced")
+
+
+class Comparison:
+    """Systems on a treebank at a scale, in a folder; `minutes` of training a seed, None for epochs."""
+
+    def __init__(
+        self,
+        scale: ParsingScale,
+        treebank: Treebank,
+        folder: Path,
+        data: Path,
+        *,
+        minutes: float | None,
+        seeds: int,
+        command: str,
+        console: Console,
+    ) -> None:
+        self.scale, self.treebank, self.folder, self.data = scale, treebank, folder, data
+        self.minutes, self.seeds = minutes, seeds
+        self.command, self.console = command, console
+
+    def carry_out(self, systems: Sequence[str]) -> Iterator[str]:
+        """Do what is not done of the systems and of the trivial trees; gives the name of each row when it is there."""
+        for name in systems:
+            if first := pretraining_of(SYSTEMS[name], self.scale, self.treebank, data=self.data, seed=0):
+                check_data([*first.corpus.train, *first.corpus.valid], first.tokenizer.vocab, self.data)
+        for name, seed in [*self._runs_of(TRIVIAL_NAMES), *self._runs_of(systems)]:
+            row = row_name(name, seed)
+            done = read_result(self.folder, row) is not None
+            if name in SYSTEMS:
+                self._do_system(name, seed, done)
+            elif not done:
+                figures = self._score(TrivialInducer(name, seed=seed), ("word",))
+                write_result(self.folder, Result(row, seed, 0.0, figures, self.command))
+            if done:
+                self.console.print(f"{row} is done", highlight=False)
+            yield row
+
+    def _runs_of(self, names: Sequence[str]) -> list[tuple[str, int]]:
+        """All with the first seed, then all with the next: stopped early, every system has its share."""
+        return [(name, seed) for seed in range(self.seeds) for name in names if seed == 0 or name not in SEEDLESS]
+
+    def _do_system(self, name: str, seed: int, done: bool) -> None:
+        row = row_name(name, seed)
+        run = self.folder / RUNS / row
+        if done:
+            if run.exists():  # it may have been removed to save room; if not, it must be this very run
+                open_folder(self._recipe(name, seed, self._pretrained(name, seed, done=True)), run, resume=True)
+            return
+        self.console.print(f"{row}: training", highlight=False)
+        model = trained(self._recipe(name, seed, self._pretrained(name, seed, done=False)), run, self.console)
+        self.console.print(f"{row}: parsing the test sentences", highlight=False)
+        inducer = load_tree_inducer(model, device=choose_device(None))
+        figures = self._score(inducer, ("word",) if SYSTEMS[name].words else ("word", "piece"))
+        write_result(self.folder, Result(row, seed, training_seconds(run), figures, self.command))
+
+    def _recipe(self, name: str, seed: int, start_from: Path | None) -> Recipe:
+        return recipe_of(
+            SYSTEMS[name],
+            self.scale,
+            self.treebank,
+            data=self.data,
+            folder=self.folder,
+            minutes=self.minutes,
+            seed=seed,
+            start_from=start_from,
+        )
+
+    def _pretrained(self, name: str, seed: int, *, done: bool) -> Path | None:
+        """The model of a first training on other text, if the scale has one."""
+        recipe = pretraining_of(SYSTEMS[name], self.scale, self.treebank, data=self.data, seed=seed)
+        if recipe is None:
+            return None
+        run = self.folder / RUNS / recipe.name
+        return run / MODEL if done else trained(recipe, run, self.console)
+
+    def _score(self, inducer: TreeInducer, levels: Sequence[str]) -> dict[str, Any]:
+        figures: dict[str, Any] = {"dependency": {}}
+        for level in levels:
+            alignment = parse_treebank(inducer, self.gold, level)
+            figures[level] = score_trees(self.gold, at_level(inducer.name, self.gold, alignment, level)).to_json()
+            if self.dependencies is not None:
+                # Only the words of the sentences are looked at, and these have no trees.
+                sentences = GoldTrees((), self.dependencies.words, "", 0)
+                alignment = parse_treebank(inducer, sentences, level)
+                scores = score_dependencies(inducer.name, self.dependencies, alignment, level, skip_faulty=True)
+                figures["dependency"][level] = scores.to_json()
+        return figures
+
+    @cached_property
+    def gold(self) -> GoldTrees:
+        return read_gold_trees(self.treebank.folder / TEST, preparation="none")
+
+    @cached_property
+    def dependencies(self) -> GoldDependencies | None:
+        """Gold dependencies of the test sentences; None if there is neither a file nor a rule for them."""
+        try:
+            return read_gold_dependencies(self.treebank.gold_dependencies, drop_punctuation=True, skip_emptied=True)
+        except InputError as error:
+            if self.treebank.dependencies is not None:
+                raise
+            self.console.print(f"no dependencies: {error}", highlight=False)
+            return None
+
+
+def row_name(system: str, seed: int) -> str:
+    return system if system in SEEDLESS else f"{system}-seed{seed}"

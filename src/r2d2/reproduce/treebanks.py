@@ -1,0 +1,174 @@
+"""What a comparison of parsers is made on: a treebank, parted into text to train on, trees to choose by and to test on.
+
+The parts are made once and written into the folder of the comparison, prepared, one tree a line. What stands in
+`treebank.json` says where they come from. How a treebank is parted:
+
+the grammar             20,000 sentences of the project's own grammar, 500 to choose by, 1,000 to test on
+Penn Treebank           a folder with its sections: 2-21, 22, 23
+Chinese Treebank        a folder of its files, chtb_N: 271-300 to test on, 301-325 to choose by, all others to train on
+files train, dev, test  a folder of files with these words in their names. Without a test file, dev is tested on, and
+                        the last tenth of train is for choosing
+one file                its last tenth to test on, the tenth before to choose by
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from r2d2.data.grammar import generate
+from r2d2.data.preparation import prepare
+from r2d2.data.tag_sets import guess_preparation
+from r2d2.data.treebank import Place, prepare_each
+from r2d2.data.treebank_files import find_treebank_files, read_tree_file, section_of
+from r2d2.errors import InputError
+from r2d2.trees import Tree
+from r2d2.writing import new_folder
+
+FOLDER, FACTS = "treebank", "treebank.json"
+TRAIN, DEV, TEST, RAW_TEST = "train.trees", "dev.trees", "test.trees", "test.raw.trees"
+GRAMMAR = "grammar"
+PENN_TRAIN, PENN_DEV, PENN_TEST = range(2, 22), range(22, 23), range(23, 24)
+CHINESE_TEST, CHINESE_DEV = range(271, 301), range(301, 326)
+CONLL = ".conllu"
+
+PlacedTrees = list[tuple[Place, Tree]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The trees of a treebank as they were read, and where dependencies of the test part are, if anywhere."""
+
+    train: PlacedTrees
+    dev: PlacedTrees
+    test: PlacedTrees
+    dependencies: str | None
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """A parted treebank in a folder. `dependencies` is a CoNLL file; without one, head rules are tried."""
+
+    folder: Path
+    source: str
+    preparation: str
+    dependencies: str | None
+    sentences: dict[str, int]
+    emptied: int
+
+    @property
+    def is_chinese(self) -> bool:
+        return self.preparation in ("ctb", "sinica")
+
+    @property
+    def is_grammar(self) -> bool:
+        return self.source == GRAMMAR
+
+    @property
+    def gold_dependencies(self) -> Path:
+        return self.folder / RAW_TEST if self.dependencies is None else Path(self.dependencies)
+
+    def describe(self) -> str:
+        counts = ", ".join(f"{count:,} {part}" for part, count in self.sentences.items())
+        emptied = f"; {self.emptied:,} sentences without a word left out" if self.emptied else ""
+        return f"{self.source}, preparation {self.preparation}: {counts}{emptied}"
+
+
+def name_of(gold: Path | None) -> str:
+    """The name of a treebank in those of folders."""
+    if gold is None:
+        return GRAMMAR
+    return gold.resolve().name.split(".")[0] if gold.is_dir() else gold.resolve().parent.name
+
+
+def make_treebank(
+    gold: Path | None, dependencies: Path | None, folder: Path, *, grammar_sentences: tuple[int, int, int]
+) -> Treebank:
+    """Part a treebank, or the grammar's sentences, or find it parted in the folder."""
+    place = folder / FOLDER
+    if not place.is_dir():
+        parts = _grammar(grammar_sentences) if gold is None else _parted(gold)
+        if dependencies is not None:
+            parts = Parts(parts.train, parts.dev, parts.test, str(dependencies))
+        _write(parts, GRAMMAR if gold is None else str(gold), place)
+    facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
+    if facts["source"] != (GRAMMAR if gold is None else str(gold)):
+        raise InputError(f"{folder} holds a comparison on {facts['source']}; name another folder with --out")
+    return Treebank(place, **facts)
+
+
+def _write(parts: Parts, source: str, place: Path) -> None:
+    preparation = guess_preparation((tree for _, tree in parts.train), source)
+    named = {TRAIN: parts.train, DEV: parts.dev, TEST: parts.test}
+    emptied = 0
+    with new_folder(place) as folder:
+        for name, trees in named.items():
+            found = list(prepare_each(trees, preparation, lower=False, numbers=False, skip_emptied=True))
+            kept = [tree for _, _, tree in found if tree is not None]
+            emptied += len(found) - len(kept)
+            if not kept:
+                raise InputError(f"{source}: there is no tree for {name}")
+            _write_trees(kept, folder / name)
+        _write_trees([prepare(tree, "none") for _, tree in parts.test], folder / RAW_TEST)
+        facts = {
+            "source": source,
+            "preparation": preparation,
+            "dependencies": parts.dependencies,
+            "sentences": {name.removesuffix(".trees"): len(trees) for name, trees in named.items()},
+            "emptied": emptied,
+        }
+        (folder / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_trees(trees: Sequence[Tree], path: Path) -> None:
+    path.write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+
+
+def _grammar(counts: tuple[int, int, int]) -> Parts:
+    train, dev, test = (
+        [(Place(split, number), tree) for number, tree in enumerate(generate(count, 0, split=split), start=1)]
+        for split, count in zip(("train", "dev", "test"), counts, strict=True)
+    )
+    return Parts(train, dev, test, None)
+
+
+def _parted(gold: Path) -> Parts:
+    files = find_treebank_files(gold)
+    if len(files) == 1:
+        trees = _read(files)
+        tenth = max(len(trees) // 10, 1)
+        return Parts(trees[: -2 * tenth], trees[-2 * tenth : -tenth], trees[-tenth:], None)
+    sections = {file: section_of(file) for file in files}
+    if any(file.name.lower().startswith("chtb") for file in files):
+        test = [file for file in files if sections[file] in CHINESE_TEST]
+        dev = [file for file in files if sections[file] in CHINESE_DEV]
+        return _checked(gold, [file for file in files if file not in (*test, *dev)], dev, test)
+    if any(section in PENN_TEST for section in sections.values()):
+        train, dev, test = (
+            [file for file in files if sections[file] in wanted] for wanted in (PENN_TRAIN, PENN_DEV, PENN_TEST)
+        )
+        return _checked(gold, train, dev, test)
+    train, dev, test = ([file for file in files if word in file.name.lower()] for word in ("train", "dev", "test"))
+    if test:
+        return _checked(gold, train, dev, test)
+    parts = _checked(gold, train, dev, dev)
+    tenth = max(len(parts.train) // 10, 1)
+    return Parts(parts.train[:-tenth], parts.train[-tenth:], parts.test, parts.dependencies)
+
+
+def _checked(gold: Path, train: Sequence[Path], dev: Sequence[Path], test: Sequence[Path]) -> Parts:
+    for name, files in (("train", train), ("dev", dev), ("test", test)):
+        if not files:
+            raise InputError(
+                f"{gold}: there is nothing to {name} with: it must be one file of trees, or a folder with the sections "
+                "of the Penn or the Chinese Treebank, or with files that have train, dev and test in their names"
+            )
+    beside = test[0].with_suffix(CONLL)
+    found = str(beside) if len(test) == 1 and beside.is_file() else None
+    return Parts(_read(train), _read(dev), _read(test), found)
+
+
+def _read(files: Sequence[Path]) -> PlacedTrees:
+    return [placed for file in files for placed in read_tree_file(file)]

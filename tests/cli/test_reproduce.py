@@ -1,0 +1,178 @@
+"""`r2d2 reproduce` as a user runs it, at the scale that takes seconds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from r2d2.cli import main
+from r2d2.version import __version__
+from training.interrupting import interrupt_after
+
+pytestmark = pytest.mark.slow
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def execute(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["r2d2", "reproduce", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        return int(left.value.code or 0), printed.out, printed.err
+
+    return execute
+
+
+def read(path: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return value
+
+
+def row_of(table: str, name: str) -> list[str]:
+    return next(line for line in table.splitlines() if line.startswith(f"  {name}  ")).split()
+
+
+def test_a_row_of_table1_interrupted_and_gone_on_with(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["table1", "--scale", "debug", "--only", "bert-3-10", "--only", "t-lstm-m4-10"]
+    with monkeypatch.context() as patched:
+        interrupt_after(3, patched)
+        code, out, err = run(*command)
+    assert code == 130
+    assert out == ""
+    assert f"stopped; what is done is kept. Go on with: r2d2 reproduce {' '.join(command)}" in err
+    assert "Traceback" not in err
+    folder = Path("reproduced/table1-debug")
+    assert not (folder / "rows").exists(), "the first trial of a learning rate was not over"
+
+    code, out, err = run(*command)
+    assert code == 0, err
+    assert "resuming from" in err
+    result = read("reproduced/table1-debug/rows/bert-3-10.json")
+    assert (result["row"], result["seed"], result["version"]) == ("bert-3-10", 0, __version__)
+    assert result["command"].endswith(" ".join(command))
+    assert result["seconds"] > 0
+    assert {"parameters", "macro", "micro", "sentences", "epochs", "learning_rate"} <= result["figures"].keys()
+    rates = read("reproduced/table1-debug/rows/learning-rates-bert-3.json")["figures"]
+    assert rates["chosen"] == float(min(rates["held_out_pppl"], key=rates["held_out_pppl"].get))
+    assert len(rates["held_out_pppl"]) == 2
+    assert row_of(out, "BERT")[1:3] == [f"{result['figures']['parameters']:,}", "1"]
+    assert row_of(out, "BERT")[-1] == "441.42", "the paper's"
+    assert row_of(out, "ALBERT")[1:4] == ["–", "–", "–"], "not done yet"
+    table = read("reproduced/table1-debug/table1.json")
+    assert table["rows"]["bert-3-10"]["macro"] == result["figures"]["macro"]
+    assert table["rows"]["albert-12-10"] is None
+    assert "| BERT |" in (folder / "table1.md").read_text()
+    curves = ElementTree.parse(folder / "table1-curves.svg").getroot()
+    assert len(curves.findall("{http://www.w3.org/2000/svg}polyline")) == 2
+
+    model = folder / "runs" / "bert-3-10" / "model" / "model.safetensors"
+    before = model.stat().st_mtime_ns
+    code, again, err = run(*command)
+    assert code == 0
+    assert "bert-3-10 is done" in err
+    assert again == out, "nothing is done twice"
+    assert model.stat().st_mtime_ns == before
+    code, _, err = run(*command, "--seed", "1")
+    assert code == 2
+    assert "bert-3-10 holds another run; it differs in seed: 0 there, 1 here" in err
+
+
+def test_a_system_in_all_parsing_tables(run: Run) -> None:
+    command = ["--scale", "debug", "--seeds", "2", "--only", "c-pcfg-wp"]
+    code, out, err = run("table3", *command)
+    assert code == 0, err
+    folder = Path("reproduced/parsing-grammar-debug")
+    scores = [read(f"{folder}/rows/c-pcfg-wp-seed{seed}.json")["figures"] for seed in (0, 1)]
+    f1 = [score["word"]["sentence_f1"] for score in scores]
+    words = out[out.index("F1 over words") : out.index("F1 over word pieces")]
+    assert row_of(words, "C-PCFG (WP)")[2:6] == ["O(n³)", f"{max(f1):.2f}", f"{sum(f1) / 2:.2f}", "2"]
+    assert row_of(words, "C-PCFG (W)")[-2:] == ["60.10", "54.08"], "the paper's"
+    assert row_of(words, "right trees")[-1] == "39.62"
+    assert row_of(words, "R2D2 (WP)")[3:7] == ["–", "–", "0", "–"], "not done yet"
+    pieces = out[out.index("F1 over word pieces") :]
+    assert row_of(pieces, "C-PCFG (WP)")[-1] == "49.76"
+    assert "trees" not in pieces, "trivial trees stand over words"
+
+    code, out, err = run("table4", *command)
+    assert code == 0
+    assert "c-pcfg-wp-seed1 is done" in err, "the trainings serve all tables"
+    recall = [score["piece"]["recall"]["exact"]["NP"] for score in scores]
+    assert f"{sum(recall) / 2:.2f}" in row_of(out, "C-PCFG (WP)")
+    code, out, err = run("table5", *command[:2], "--draw")
+    assert code == 0
+    one = scores[0]["dependency"]["piece"]["sentence"]
+    assert row_of(out[out.index("compatibility over word pieces") :], "C-PCFG (WP)")[2] != f"{one:.2f}", "mean of four"
+    for name in ("table3", "table4", "table5"):
+        assert read(f"{folder}/{name}.json")["systems"]["c-pcfg-wp"]
+        assert (folder / f"{name}.md").read_text().startswith(f"# Table {name[-1]}")
+    code, _, err = run("table3", *command, "--minutes", "1")
+    assert code == 2
+    assert "it differs in training.minutes: 0.02 there, 1.0 here" in err
+
+
+def test_table2_is_marked_where_it_is_estimated(run: Run) -> None:
+    code, out, err = run("table2", "--scale", "debug", "--batches", "2")
+    assert code == 0, err
+    assert "without pruning*, as the paper estimates" in out
+    assert "2 batches" in out
+    figures = read("reproduced/table2-debug/table2.json")
+    hours = figures["hours"]
+    assert hours["unpruned_as_paper"] == pytest.approx(hours["tiny_unpruned"] * 16 * 32 / 144)
+    assert hours["pruned"] < hours["unpruned_by_compositions"]
+
+
+def test_nothing_done_gives_an_empty_table(run: Run) -> None:
+    code, out, _ = run("table1", "--scale", "debug", "--draw")
+    assert code == 0
+    assert row_of(out, "R2D2 (m = 8)")[-1] == "57.40"
+    code, out, _ = run("table3", "--scale", "debug", "--draw")
+    assert code == 0
+    assert row_of(out, "left trees")[-1] == "8.15"
+
+
+def test_cost_of_every_system(run: Run) -> None:
+    code, out, err = run("cost", "--longest", "32", "--seconds", "20")
+    assert code == 0, err
+    assert row_of(out, "R2D2, no pruning")[-1] == "3.01", "(32³ - 32) / (8³ - 8) = 4 ** 3.01"
+    systems = read("reproduced/cost/cost.json")["systems"]
+    assert systems["DIORA"]["32"]["work"] == 5456
+    assert systems["R2D2, m = 4"]["32"]["work"] < 16 * 32
+    for name in ("work", "time"):
+        picture = ElementTree.parse(f"reproduced/cost/cost-{name}.svg").getroot()
+        assert len(picture.findall("{http://www.w3.org/2000/svg}polyline")) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table1", "--scale", "huge"], "--scale (huge) must be one of paper, small, debug"),
+        (["table1", "--only", "gpt"], "--only (gpt) must be one of bert-3-10"),
+        (["table1", "--only", "bert-3-10"], "wikitext-2/train.txt"),
+        (["table2", "--batches", "0"], "--batches (0) must be at least 1"),
+        (["table2"], "data/wikitext-2/train.txt: no such file"),
+        (["table1", "--scale", "paper"], "data/wikitext-2/train.txt: no such file"),
+        (["table3", "--scale", "paper"], "data/wikitext-2/train.txt: no such file"),
+        (["table3", "--seeds", "0"], "--seeds (0) must be at least 1"),
+        (["table3", "--minutes", "0"], "--minutes (0.0) must be above 0"),
+        (["table3", "--gold", "absent"], "absent: no such file or folder"),
+        (["table3", "--scale", "debug", "--only", "gpt"], "--only (gpt) must be one of bert-mask"),
+        (["cost", "--longest", "8"], "--longest (8) must be at least 16"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_input_is_one_line(run: Run, arguments: list[str], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
