@@ -42,25 +42,52 @@ def test_a_folder_is_loaded_quietly(saved: Path, capfd: pytest.CaptureFixture[st
     assert capfd.readouterr() == ("", "")
 
 
+UNKNOWN = "is neither a folder nor a model's name"
+NONE_OF_OURS = "models that come with R2D2: none"
+
+
 def test_a_bundled_model_is_found_by_name(saved: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(saved, saved.parent / "other", dirs_exist_ok=True)
     monkeypatch.setattr(names, "_FOLDERS", (saved.parent,))
     monkeypatch.chdir(tmp_path)
-    assert bundled_models() == {"tiny": saved}
+    assert bundled_models() == {"other": saved.parent / "other", "tiny": saved}
     assert find_model("tiny") == saved
-    assert message("tinny") == "tinny is neither a folder nor a model's name: did you mean tiny?"
-    assert message("zzz") == "zzz is neither a folder nor a model's name: there are tiny"
+    assert message("tinny") == f"tinny {UNKNOWN} (did you mean tiny?); models that come with R2D2: other, tiny"
+    assert message("zzz") == f"zzz {UNKNOWN}; models that come with R2D2: other, tiny"
+
+
+def test_what_is_here_goes_before_a_bundled_model(
+    saved: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(names, "_FOLDERS", (saved.parent,))
+    monkeypatch.chdir(tmp_path)
+    assert find_model("tiny") == Path("tiny")
+    (folder / "config.json").unlink()
+    hidden = f"; it hides our model of that name, {saved}"
+    assert message("tiny") == f"tiny holds no model: there is no config.json in it{hidden}"
+    shutil.rmtree(folder)
+    folder.write_text("a file")
+    assert message("tiny").startswith("tiny is a file")
+    assert message("tiny").endswith(hidden)
+
+
+def test_there_may_be_no_bundled_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr(names, "_FOLDERS", (tmp_path / "empty", tmp_path / "absent"))
+    monkeypatch.chdir(tmp_path)
+    assert bundled_models() == {}
+    assert message("qqqqqqqqqq") == f"qqqqqqqqqq {UNKNOWN}; {NONE_OF_OURS}"
 
 
 def test_a_typo_in_a_path(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names, "_FOLDERS", ())
     parent = saved.parents[1]
-    assert message(saved.parent / "tinny").endswith(f": did you mean {saved}?")
+    assert message(saved.parent / "tinny").endswith(f" (did you mean {saved}?); {NONE_OF_OURS}")
     wrong = parent / saved.parent.name.replace("models", "modells") / "tiny"
-    assert message(wrong) == f"{wrong} is neither a folder nor a model's name: did you mean {saved}?"
+    assert message(wrong) == f"{wrong} {UNKNOWN} (did you mean {saved}?); {NONE_OF_OURS}"
     monkeypatch.chdir(parent)
-    assert message(f"{saved.parent.name}/tinny").endswith(f": did you mean {saved.parent.name}/tiny?")
-    assert "is neither a folder nor a model's name" in message("a text by mistake " * 100)
-    assert message("qqqqqqqqqq") == "qqqqqqqqqq is neither a folder nor a model's name"
+    assert f"(did you mean {saved.parent.name}/tiny?)" in message(f"{saved.parent.name}/tinny")
+    assert UNKNOWN in message("a text by mistake " * 100)
 
 
 class TestFoldersThatHoldSomethingElse:

@@ -12,7 +12,9 @@ from r2d2.cli.convert import convert
 from r2d2.cli.demo import demo
 from r2d2.cli.encode import encode
 from r2d2.cli.evaluate import evaluate_app
+from r2d2.cli.export import export
 from r2d2.cli.parse import parse
+from r2d2.cli.reproduce import reproduce_app
 from r2d2.cli.score import score
 from r2d2.cli.tokenizer import tokenizer_app
 from r2d2.cli.train import train
@@ -29,10 +31,12 @@ app.command()(bench)
 app.command()(convert)
 app.command()(demo)
 app.command()(encode)
+app.command()(export)
 app.command()(parse)
 app.command()(score)
 app.command()(train)
 app.add_typer(evaluate_app, name="evaluate")
+app.add_typer(reproduce_app, name="reproduce")
 app.add_typer(tokenizer_app, name="tokenizer")
 app.add_typer(treebank_app, name="treebank")
 

@@ -1,7 +1,8 @@
 """Models by path or by name, and what a person is told who names something else.
 
-The models that come with the project are found by name: beside the source tree, or inside the installed package.
-Nothing but files is looked at; the network is never asked.
+The models that come with the project are found by name: beside the source tree, or inside the installed package. What
+stands under that name where the command runs goes first, as it does for every other path, so that a person's own model
+is never passed over for one of ours. Nothing but files is looked at; the network is never asked.
 """
 
 from __future__ import annotations
@@ -25,18 +26,24 @@ def bundled_models() -> dict[str, Path]:
 def find_model(name: str | Path) -> Path:
     """The folder of an R2D2 model with its tokenizer: a path, or the name of a model of ours."""
     path = Path(name)
+    bundled = bundled_models()
     if not os.path.exists(path):  # unlike Path.exists, it says no to what cannot be a path at all
-        bundled = bundled_models()
         if str(name) not in bundled:
-            raise InputError(f"{name} is neither a folder nor a model's name{_hint(path, bundled)}")
+            ours = ", ".join(bundled) or "none"
+            hint = _hint(path, bundled)
+            raise InputError(f"{name} is neither a folder nor a model's name{hint}; models that come with R2D2: {ours}")
         path = bundled[str(name)]
-    if not path.is_dir():
-        raise InputError(f"{path} is a file: a model is a folder with config.json, model.safetensors, tokenizer.json")
-    _check_contents(path)
+    try:
+        _check_contents(path)
+    except InputError as error:
+        hidden = bundled.get(str(path))
+        raise InputError(f"{error}{f'; it hides our model of that name, {hidden}' if hidden else ''}") from None
     return path
 
 
 def _check_contents(folder: Path) -> None:
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file: a model is a folder with config.json, model.safetensors, tokenizer.json")
     config = folder / "config.json"
     if not config.is_file():
         if (folder / "model" / "config.json").is_file():
@@ -59,7 +66,7 @@ def _hint(path: Path, bundled: dict[str, Path]) -> str:
     """What may have been meant: of the models, and of what stands where the path stops leading anywhere."""
     close = difflib.get_close_matches(str(path), bundled, n=1)
     if close:
-        return f": did you mean {close[0]}?"
+        return f" (did you mean {close[0]}?)"
     present = path.absolute()
     missing = []
     while not os.path.exists(present):
@@ -70,5 +77,5 @@ def _hint(path: Path, bundled: dict[str, Path]) -> str:
     if close:
         meant = path.parents[len(missing) - 1] / close[0]
         whole = meant.joinpath(*reversed(missing[:-1]))
-        return f": did you mean {whole if os.path.exists(whole) else meant}?"
-    return f": there are {', '.join(bundled)}" if bundled else ""
+        return f" (did you mean {whole if os.path.exists(whole) else meant}?)"
+    return ""

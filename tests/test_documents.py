@@ -1,0 +1,145 @@
+"""What the documents say works: commands are understood, Python runs, the tutorial and the notebook go through."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.tiny_model import save_tiny_model
+from documents import arguments_of, blocks, run_command, run_notebook
+from r2d2.cli.main import app
+from r2d2.parser import Parse, Parser, bundled_models, names
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODEL = "english-small"
+# What makes the tutorial short enough for a test: a smaller text, fewer updates, fewer sentences to score.
+SHORTER = {
+    "generate(20000, ": "generate(300, ",
+    "generate(500, ": "generate(30, ",
+    "steps: 800": "steps: 10",
+    "training.steps=400": "training.steps=4",
+    "training.steps=100 ": "training.steps=4 ",
+    "vocab_size: 1000": "vocab_size: 300",
+    "--sentences 50": "--sentences 3",
+}
+
+
+@pytest.fixture
+def stand_in(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny model under the name of the one that comes with R2D2."""
+    folder = save_tiny_model(tmp_path_factory.mktemp("models") / MODEL)
+    monkeypatch.setattr(names, "_FOLDERS", (folder.parent,))
+    return folder
+
+
+def fault(arguments: list[str]) -> str:
+    """What the command line does not know of some arguments; nothing is done, for it is asked for help on them."""
+    answer = CliRunner().invoke(app, [*arguments, "--help"])
+    return answer.output if answer.exit_code else ""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_every_command_is_understood(document: Path) -> None:
+    commands = [(block.place, command) for block in blocks(document, "sh") for command in block.commands()]
+    faults = [
+        f"{place}: {command}: {found}"
+        for place, command in commands
+        if (arguments := arguments_of(command)) is not None and (found := fault(arguments))
+    ]
+    assert not faults
+
+
+@pytest.mark.parametrize("wrong", ["prase model", "parse model --formt json", "evaluate tree"])
+def test_a_command_that_does_not_exist_is_noticed(wrong: str) -> None:
+    assert "No such" in fault(wrong.split())
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/parser.md", "docs/formats.md"])
+def test_python_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_tiny_model(tmp_path / "demo" / "model")
+    monkeypatch.chdir(tmp_path)
+    found = blocks(ROOT / document, "python")
+    assert found
+    for block in found:
+        exec(compile(block.code, block.place, "exec"), {"__name__": "__main__"})
+
+
+def test_the_json_of_a_parse_has_the_keys_that_are_documented(stand_in: Path) -> None:
+    (block,) = blocks(ROOT / "docs" / "formats.md", "json")
+    documented = json.loads(block.code)
+    parse = Parser.from_pretrained(MODEL).parse(documented["text"])
+    assert keys(json.loads(parse.to_json())) == keys(documented)
+
+
+def keys(value: Any) -> Any:
+    """The keys of objects, of those in a list once."""
+    if isinstance(value, dict):
+        return {key: keys(item) for key, item in value.items()}
+    if isinstance(value, list) and isinstance(value[0], dict):
+        return keys(value[0])
+    return None
+
+
+@pytest.mark.slow
+def test_the_tutorial_from_its_start_to_its_end(
+    stand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    unused = set(SHORTER)
+    for block in blocks(ROOT / "docs" / "tutorial.md", "sh", "python"):
+        if block.not_run:
+            continue
+        unused -= {long for long in SHORTER if long in block.code}
+        if block.language == "python":
+            exec(compile(shorter(block.code), block.place, "exec"), {"__name__": "__main__"})
+            continue
+        for command in block.commands():
+            capfd.readouterr()
+            run_command(shorter(command))
+            output, errors = capfd.readouterr()
+            assert output or errors or ">" in command or "--out" in command, f"{block.place}: {command} says nothing"
+            assert "error" not in output + errors, f"{block.place}: {command}: {output + errors}"
+    assert not unused, "the tutorial has changed, and is run at full length"
+    assert len((tmp_path / "predicted.trees").read_text().splitlines()) == 30
+    card = (tmp_path / "my-model" / "README.md").read_text()
+    figure = json.loads((tmp_path / "test-f1.json").read_text())["sentence_f1"]
+    assert f"| sentence F1 | {figure:.2f} |" in card
+    assert "| text | train.txt (lines) |" in card
+
+
+def shorter(code: str) -> str:
+    for long, short in SHORTER.items():
+        code = code.replace(long, short)
+    return code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [MODEL, "one trained in the notebook"])
+def test_the_notebook_runs_with_and_without_a_bundled_model(
+    model: str, stand_in: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if model != MODEL:
+        shutil.rmtree(stand_in)
+        assert bundled_models() == {}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    values = run_notebook(ROOT / "docs" / "tour.ipynb")
+    assert (values[0] == MODEL) == (model == MODEL)
+    pictures = [value._repr_svg_() for value in values if isinstance(value, Parse)]
+    assert len(pictures) == 2
+    assert all(picture.startswith("<svg") for picture in pictures)
+    output, _ = capfd.readouterr()
+    assert re.search(r"^R2D2 +\d+\.\d\d$", output, re.MULTILINE)
+    assert re.search(r"^right +\d+\.\d\d$", output, re.MULTILINE)
+
+
+def test_the_notebook_is_stored_without_outputs() -> None:
+    cells = json.loads((ROOT / "docs" / "tour.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells if "outputs" in cell)
