@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,15 @@ from training.interrupting import interrupt_after
 from training.runs import RECIPE
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def steady_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock is 50 ms after the last, however slow the machine: so an update takes 50 ms."""
+    ticks = itertools.count(0, 0.05)
+    monkeypatch.setattr("r2d2.training.clock.time", SimpleNamespace(monotonic=lambda: next(ticks)))
+
+
 SECONDS = 1.2
 TIMED = [
     "training.steps=null",
