@@ -100,52 +100,27 @@ def table2(
     _hand_over(table.report(), folder, NAME)
 
 
-@reproduce_app.command()
-def table3(
-    gold: GoldOption = None,
-    dependencies: DependenciesOption = None,
-    scale: ScaleOption = "small",
-    seeds: SeedsOption = 4,
-    minutes: MinutesOption = None,
-    only: OnlyOption = None,
-    out: OutOption = Path("reproduced"),
-    data: DataOption = Path("data"),
-    draw: DrawOption = False,
-) -> None:
-    """Parsing: unlabelled F1 of all systems, over words and word pieces."""
-    _compare("table3", gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
+def _add_parsing_table(name: str, about: str) -> None:
+    """The three parsing tables are drawn from the same trainings, and take the same options."""
+
+    @reproduce_app.command(name, help=about)
+    def command(
+        gold: GoldOption = None,
+        dependencies: DependenciesOption = None,
+        scale: ScaleOption = "small",
+        seeds: SeedsOption = 4,
+        minutes: MinutesOption = None,
+        only: OnlyOption = None,
+        out: OutOption = Path("reproduced"),
+        data: DataOption = Path("data"),
+        draw: DrawOption = False,
+    ) -> None:
+        _compare(name, gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
 
 
-@reproduce_app.command()
-def table4(
-    gold: GoldOption = None,
-    dependencies: DependenciesOption = None,
-    scale: ScaleOption = "small",
-    seeds: SeedsOption = 4,
-    minutes: MinutesOption = None,
-    only: OnlyOption = None,
-    out: OutOption = Path("reproduced"),
-    data: DataOption = Path("data"),
-    draw: DrawOption = False,
-) -> None:
-    """Parsing: recall by label, from the trainings of table3."""
-    _compare("table4", gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
-
-
-@reproduce_app.command()
-def table5(
-    gold: GoldOption = None,
-    dependencies: DependenciesOption = None,
-    scale: ScaleOption = "small",
-    seeds: SeedsOption = 4,
-    minutes: MinutesOption = None,
-    only: OnlyOption = None,
-    out: OutOption = Path("reproduced"),
-    data: DataOption = Path("data"),
-    draw: DrawOption = False,
-) -> None:
-    """Parsing: compatibility with dependencies, from the trainings of table3."""
-    _compare("table5", gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
+_add_parsing_table("table3", "Parsing: unlabelled F1 of all systems, over words and word pieces.")
+_add_parsing_table("table4", "Parsing: recall by label, from the trainings of table3.")
+_add_parsing_table("table5", "Parsing: compatibility with dependencies, from the trainings of table3.")
 
 
 @reproduce_app.command()
