@@ -72,6 +72,13 @@ def test_the_library_compiles_without_warnings_and_loading_it_changes_no_arithme
     subprocess.run([sys.executable, "-c", TINY_NUMBERS, tmp_path / "_native.so"], check=True)
 
 
+@needs_compiler
+@pytest.mark.skipif(os.environ.get("R2D2_NATIVE") == "0", reason="the native parts are turned off")
+def test_where_there_is_a_compiler_the_library_is_there() -> None:
+    """Otherwise every test of the native parts would pass over itself in silence."""
+    assert library is not None
+
+
 PARSE = """
 import torch
 from r2d2.native import library
