@@ -36,6 +36,19 @@ def test_a_row_holds_the_pieces_of_a_sentence_and_its_words(path: Path) -> None:
     assert len(corpus) == 5
 
 
+def test_a_guided_row_holds_phrases_and_broken_words_in_pieces(tmp_path: Path) -> None:
+    trees = tmp_path / "guides.trees"
+    trees.write_text("(S (NP (DT the) (NNS dogsbark)) (VP (VB bark) (RB here)))\n", encoding="utf-8")
+    words = PIECES.encode(["the", "dogsbark", "bark", "here"]).words
+    assert [end - start for start, end in words].count(1) == 3, "one word must break for this test"
+    end = words[-1][1]
+    (row,) = build_corpus(read_corpus(trees, "treebank", prepare="none", guide=True), PIECES).dataset
+    spans = list(zip(row["guide"][::2], row["guide"][1::2], strict=True))
+    assert sorted(spans) == sorted([(0, end), (0, words[1][1]), (words[2][0], end), words[1]])
+    (row,) = build_corpus(read_corpus(trees, "treebank", prepare="none"), PIECES).dataset
+    assert row["guide"] == []
+
+
 def test_what_is_too_short_or_too_long_is_counted_and_told(path: Path) -> None:
     corpus = build_corpus(read_corpus(path), PIECES, min_pieces=3, max_pieces=8)
     counts = corpus.counts

@@ -105,6 +105,12 @@ def test_writing_and_reading_back(tmp_path: Path) -> None:
         (["model.options={vocab_size: 9}"], "model.options.vocab_size is not a key"),
         (["model.options={hidden_size: 9}"], "model.options.hidden_size must be left out: model.hidden_size says it"),
         (["model.options={temperature: 2.0}", "model.start_from=x"], "model.options must be left out"),
+        (["corpus.train=[{path: a, guide: true}]"], "guide needs a source with trees"),
+        (["training.guidance={0.0: 1.0}"], "training.guidance needs a source in corpus.train with guide: true"),
+        (
+            ["training.guidance={0.0: -1.0}", "corpus.train=[{path: a, format: treebank, guide: true}]"],
+            "training.guidance .* must not be negative",
+        ),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, changes: list[str], message: str) -> None:
@@ -134,6 +140,11 @@ def test_mistakes_are_named(tmp_path: Path, changes: list[str], message: str) ->
         ("compound_pcfg", "corpus.min_pieces=1", r"corpus.min_pieces \(1\) must be at least 2"),
         ("on_lstm", "model.num_attention_heads=2", "means nothing to the family on_lstm"),
         ("bert", "checkpoints.metric=f1", r"checkpoints.metric \(f1\) must be .* bert gives: loss, pppl"),
+        (
+            "bert",
+            "corpus.train=[{format: grammar, sentences: 9, guide: true}]",
+            "guide means nothing to the family bert",
+        ),
         ("diora", "checkpoints.metric=pppl", r"checkpoints.metric \(pppl\) must be .* diora gives: loss, f1"),
     ],
 )
@@ -143,7 +154,7 @@ def test_what_means_nothing_to_a_family_is_refused(tmp_path: Path, family: str, 
 
 
 def test_only_r2d2_follows_schedules(tmp_path: Path) -> None:
-    assert list(read(tmp_path).schedules) == ["m", "temperature", "merges"]
+    assert list(read(tmp_path).schedules) == ["m", "temperature", "merges", "guidance"]
     assert read(tmp_path, SMALLEST, "model.family=bert").schedules == {}
 
 

@@ -74,6 +74,7 @@ class Chart:
         self._e, self._log_p, self._log_p_tree = e, log_p, log_p_tree
         self._cells = cells
         self._lengths, self._merged = lengths, merged
+        self._order = order
         self._inside = {original: inside for inside, original in enumerate(order)}
 
     def cells(self, sentence: int) -> list[Span]:
@@ -175,6 +176,17 @@ class Chart:
     def all_vectors(self) -> Float[Tensor, "r d"]:
         """The vectors of all cells of all sentences; row 0 belongs to none and is zero."""
         return self._e
+
+    @property
+    def all_log_p(self) -> Float[Tensor, " r"]:
+        """The log probabilities of all cells' own composition steps, likewise."""
+        return self._log_p
+
+    def all_places(self) -> tuple[Int[Tensor, " r"], Int[Tensor, " r"], Int[Tensor, " r"]]:
+        """Sentence, start and end of each of those rows. Row 0, which belongs to no sentence, is an empty span."""
+        rows = len(self._e)
+        order = torch.tensor([*self._order, 0], device=self._e.device)  # the last is for the null cell, sentence -1
+        return order[self._cells.sentence[:rows]], self._cells.start[:rows], self._cells.end[:rows]
 
     def _root_id(self, sentence: int) -> int:
         # The whole sentence is the longest cell from its first unit.

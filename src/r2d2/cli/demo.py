@@ -1,41 +1,113 @@
-"""`r2d2 demo`: from a grammar's sentences to trees, in a few minutes, with everything a person would want to see."""
+"""`r2d2 demo`: from a grammar's sentences to trees, in a few minutes, with everything a person would want to see.
+
+1. Two trainings side by side, each of which learns trees from nothing several times: `r2d2.training.fresh_starts`.
+2. The trees on which all these members agree most, of some thousands of sentences.
+3. One model, which goes on from the first training, guided by those trees.
+
+Nobody shows it a tree: the guides are its own. With --members none there is the plain training of a recipe alone.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from r2d2.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
 TEST_SENTENCES, PPPL_SENTENCES, DRAWN = 1000, 100, 3
+GUIDES, GUIDE, MEMBERS, RUN = 4000, "guide.trees", "members", "run"
+TRAININGS, SEEDS_APART = 2, 1000
+INTERRUPTED = 130
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the run, its model and the report.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Of the sentences, the model and the sampling.")] = 0,
-    recipe: Annotated[str, typer.Option(help="A recipe that trains on the grammar; debug takes seconds.")] = "grammar",
+    out: Annotated[Path, typer.Option(help="The folder for runs, the model and the report.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="Of the sentences, the models and the sampling.")] = 0,
+    members: Annotated[
+        str, typer.Option(help="The recipe of the members; none for a single training.")
+    ] = "grammar-members",
+    recipe: Annotated[str, typer.Option(help="The recipe of the model itself.")] = "grammar-guided",
 ) -> None:
     """Train a small model on the project's own grammar, score it, and draw what it has learnt."""
     from rich.console import Console
 
     from r2d2.training.recipe import read_recipe
-    from r2d2.training.run import RECIPE, train
+    from r2d2.training.run import MODEL, RECIPE, train
     from r2d2.training.shipped import find_recipe
 
     console = Console()
-    wanted = read_recipe(find_recipe(recipe), [f"seed={seed}"])
-    begun = (out / RECIPE).exists()
     console.print(
         "R2D2 sees thousands of English-like sentences as raw text, and never a tree. This takes a few minutes.\n",
         highlight=False,
     )
-    outcome = train(wanted, out, resume=begun, console=console)
+    changes = [f"seed={seed}"]
+    if members != "none":
+        _train_members(members, out, seed, console)
+        _agree(out, seed, console)
+        first = out / MEMBERS / "1" / MODEL
+        changes += [f"corpus.root={json.dumps(str(out))}", f"model.start_from={json.dumps(str(first))}"]
+    wanted = read_recipe(find_recipe(recipe), changes)
+    outcome = train(wanted, out / RUN, resume=(out / RUN / RECIPE).exists(), console=console)
     if not outcome.finished:
-        typer.echo(
-            f"stopped after {outcome.step:,} updates, which are saved. Go on with: r2d2 demo --out {out}", err=True
-        )
-        raise typer.Exit(130)
+        _stop(out)
     _report(out, seed)
+
+
+def _stop(out: Path) -> None:
+    typer.echo(f"stopped; what was done is saved. Go on with: r2d2 demo --out {out}", err=True)
+    raise typer.Exit(INTERRUPTED)
+
+
+def _train_members(recipe: str, out: Path, seed: int, console: Console) -> None:
+    """The trainings of the members, a core each; the first one's progress is shown, the others' goes to files."""
+    from r2d2.training.run import RECIPE
+
+    folders = [out / MEMBERS / str(number) for number in range(1, TRAININGS + 1)]
+    if all((folder / "model").is_dir() for folder in folders):
+        return
+    console.print(f"First {TRAININGS} trainings side by side. This is the first of them:\n", highlight=False)
+    out.joinpath(MEMBERS).mkdir(parents=True, exist_ok=True)
+    running, logs = [], []
+    for number, folder in enumerate(folders):
+        command = [sys.executable, "-m", "r2d2", "train", recipe, f"seed={seed + number * SEEDS_APART}"]
+        command += ["--out", str(folder), *(["--resume"] if (folder / RECIPE).exists() else [])]
+        logs.append(folder.with_suffix(".log"))
+        with logs[-1].open("w") as log:
+            hidden = {"stdout": log, "stderr": subprocess.STDOUT} if number > 0 else {}
+            running.append(subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **hidden))  # type: ignore[call-overload]
+    try:
+        codes = [process.wait() for process in running]
+    except KeyboardInterrupt:  # which they have heard too, and save
+        codes = [process.wait() for process in running]
+        _stop(out)
+    for code, written in zip(codes, logs, strict=True):
+        if code == INTERRUPTED:
+            _stop(out)
+        if code != 0:
+            said = written.read_text(encoding="utf-8").strip().splitlines()[-1:] or ["see above"]
+            raise InputError(f"the training of members failed ({code}): {said[0]}")
+
+
+def _agree(out: Path, seed: int, console: Console) -> None:
+    """Write what the members agree on."""
+    from r2d2.data.grammar import generate
+    from r2d2.training.guides import write_guide
+
+    if (out / GUIDE).exists():
+        return
+    models = sorted(out.glob(f"{MEMBERS}/*/members/*/"), key=str)
+    console.print(f"\nNow the trees on which these {len(models)} members agree most.\n", highlight=False)
+    write_guide(models, [tree.leaves for tree in generate(GUIDES, seed)], out / GUIDE)
 
 
 def _report(out: Path, seed: int) -> None:
@@ -47,7 +119,11 @@ def _report(out: Path, seed: int) -> None:
     from r2d2.model import R2D2ForBidirectionalLM
     from r2d2.training.report import Drawn, write_report
     from r2d2.trees import draw
+    from r2d2.writing import new_folder
 
+    if not (out / "model").exists():
+        with new_folder(out / "model") as folder:
+            shutil.copytree(out / RUN / "model", folder, dirs_exist_ok=True)
     model = R2D2ForBidirectionalLM.from_pretrained(out / "model", local_files_only=True).eval()
     pieces = Pieces.load(out / "model")
     gold = generate(TEST_SENTENCES, seed, split="test")
@@ -72,7 +148,7 @@ def _report(out: Path, seed: int) -> None:
     next_steps = (
         "your own text       r2d2 train recipes/wikitext2-small.yaml corpus.root=FOLDER\n"
         f"parse with it       echo 'the old man saw a boat' | r2d2 parse {out / 'model'}\n"
-        f"curves and trees    tensorboard --logdir {out / 'tensorboard'}\n"
+        f"curves and trees    tensorboard --logdir {out}\n"
         f"in Python           r2d2.Parser.from_pretrained('{out / 'model'}')\n"
         "another seed        r2d2 demo --seed 1 --out demo-1"
     )
@@ -84,7 +160,7 @@ def _report(out: Path, seed: int) -> None:
             f"sentences; pseudo-perplexity {pppl.macro:.2f} (micro {pppl.micro:.2f}) on {pppl.sentences} of them.",
             PROTOCOL,
         ],
-        run=out,
+        run=out / RUN,
         table=rows,
         trees=drawn,
         next_steps=next_steps,

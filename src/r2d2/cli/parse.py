@@ -1,8 +1,8 @@
 """`r2d2 parse`: the tree of every line.
 
-R2D2 goes through its Parser, which knows offsets, constraints and figures. Every other system is a `TreeInducer`: words
-in, a tree out. The words of a line are the same for all of them: white space divides, and every punctuation mark and
-Chinese character stands alone.
+R2D2 goes through its Parser, which knows offsets, constraints and figures. Every other system, and the consensus of
+several, is a `TreeInducer`: words in, a tree out. The words of a line are the same for all of them: white space
+divides, and every punctuation mark and Chinese character stands alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -33,13 +33,14 @@ from r2d2.errors import InputError
 from r2d2.evaluation.model_type import model_type_of
 
 if TYPE_CHECKING:
-    from r2d2.baselines.tree_inducer import ModelInducer
+    from r2d2.baselines.tree_inducer import PieceInducer, TreeInducer
     from r2d2.parser import Parse
     from r2d2.parser.streaming import Answer, Line, Prepared
     from r2d2.trees import Tree
 
 FORMATS = ("brackets", "json", "latex", "svg", "text")
 LEVELS = ("word", "piece")
+R2D2_KINDS = ("", "r2d2")  # a folder of no known kind is taken for R2D2, whose Parser tells what is wrong with it
 LONGEST_DRAWN = 500  # leaves; beyond that a drawing takes megabytes, and no screen can show it
 
 
@@ -52,6 +53,10 @@ def parse(
         str | None,
         typer.Option(help="mbr or viterbi for a compound PCFG, original or unbiased for ON-LSTM; the first of them."),
     ] = None,
+    others: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="MODEL", help="Another model of any kind, and another: the consensus of all."),
+    ] = None,
     pretokenized: PretokenizedOption = False,
     constraints: Annotated[
         bool, typer.Option("--constraints", help=r"[Square brackets] mark constituents; \[ and \] are text. R2D2 only.")
@@ -63,7 +68,8 @@ def parse(
     """Print the tree of every line: one line in, one line out.
 
     The model is an R2D2, a compound PCFG, DIORA, ON-LSTM, or a masked language model such as BERT, whose trees come
-    from perturbed masking. An empty line gives an empty line. A line that cannot be parsed gives "#error line N: ..."
+    from perturbed masking. With several models, named by --with, it is the binary tree that shares the most
+    constituents with theirs. An empty line gives an empty line. A line that cannot be parsed gives "#error line N: ..."
     ({"error": ...} in JSON, a comment in LaTeX and SVG), and the exit code is 1. Drawings (--format text) take several
     lines each, and a blank line stands after each of them. With --split there is a line for each sentence, and offsets
     in JSON, which R2D2 alone has, are into the whole document.
@@ -73,12 +79,16 @@ def parse(
     if split and constraints:
         raise InputError("--split and --constraints cannot go together: offsets would be into a text without its marks")
     kind = model_type_of(Path(model))
-    if kind not in ("", "r2d2"):
-        for option, given in (("--constraints", constraints), ("--format json", format == "json")):
-            if given:
-                raise InputError(f"{option} is for R2D2, and {model} holds a model of type {kind}")
+    for_r2d2 = {"--constraints": constraints, "--format json": format == "json"}
+    if others:
+        for_one_model = {"--level piece": level == "piece", "--decoding": decoding is not None}
+        reason = "a consensus is of plain trees over words, each model's usual ones"
+        _refuse(for_r2d2 | for_one_model, f"and --with cannot go together: {reason}")
+    elif kind not in R2D2_KINDS:
+        _refuse(for_r2d2, f"is for R2D2, and {model} holds a model of type {kind}")
+    if others or kind not in R2D2_KINDS:
         with (
-            conversation_with(lambda: _load(model, decoding, tokens_a_batch), file) as other,
+            conversation_with(lambda: _load([model, *(others or ())], decoding, tokens_a_batch), file) as other,
             open_output(out) as output,
         ):
             _print(_induced(other, level, format, split, pretokenized, to_file=out is not None), output, format)
@@ -100,15 +110,30 @@ def parse(
         _print(answers, output, format)
 
 
-def _load(model: str, decoding: str | None, tokens_a_batch: int) -> ModelInducer:
+def _refuse(options: dict[str, bool], rule: str) -> None:
+    """Raise if one of the options is given."""
+    for option, given in options.items():
+        if given:
+            raise InputError(f"{option} {rule}")
+
+
+def _load(models: Sequence[str], decoding: str | None, tokens_a_batch: int) -> TreeInducer:
+    """The only model, or the consensus of several."""
+    from r2d2.baselines.consensus_inducer import ConsensusInducer
     from r2d2.evaluation.tree_inducers import load_tree_inducer
     from r2d2.parser.loading import choose_device
+    from r2d2.parser.names import find_model
 
-    return load_tree_inducer(Path(model), decoding=decoding, device=choose_device(None), tokens_a_batch=tokens_a_batch)
+    folders = [find_model(model) if model_type_of(Path(model)) in R2D2_KINDS else Path(model) for model in models]
+    device = choose_device(None)
+    inducers = [
+        load_tree_inducer(folder, decoding=decoding, device=device, tokens_a_batch=tokens_a_batch) for folder in folders
+    ]
+    return inducers[0] if len(inducers) == 1 else ConsensusInducer(inducers)
 
 
 def _induced(
-    talk: Conversation[ModelInducer], level: str, format: str, split: bool, pretokenized: bool, *, to_file: bool
+    talk: Conversation[TreeInducer], level: str, format: str, split: bool, pretokenized: bool, *, to_file: bool
 ) -> Iterator[list[Answer[str]]]:
     """The answers of an inducer to all lines, window by window."""
 
@@ -116,13 +141,16 @@ def _induced(
         return [_checked(talk.parser, line.text.split() if pretokenized else _words(line.text)) for line in lines]
 
     def work(sentences: Sequence[list[str]]) -> list[str | InputError]:
-        trees = talk.parser.induce(sentences) if level == "word" else _over_pieces(talk.parser, sentences)
+        if level == "word":
+            trees = talk.parser.induce(sentences)
+        else:
+            trees = _over_pieces(cast("PieceInducer", talk.parser), sentences)  # a model alone, so it has pieces
         return [_drawn(tree, format) for tree in trees]
 
     return talk.answers_to(prepare, work, split=split, to_file=to_file)
 
 
-def _checked(inducer: ModelInducer, words: list[str]) -> list[str] | InputError:
+def _checked(inducer: TreeInducer, words: list[str]) -> list[str] | InputError:
     try:
         inducer.check(words)
         return words
@@ -145,7 +173,7 @@ def _words(text: str) -> list[str]:
     return [word for word, _ in BertPreTokenizer().pre_tokenize_str(spaced)]
 
 
-def _over_pieces(inducer: ModelInducer, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+def _over_pieces(inducer: PieceInducer, sentences: Sequence[Sequence[str]]) -> list[Tree]:
     """Trees whose leaves are the characters of each piece, as R2D2's are."""
     trees = []
     for words, (tree, encoded) in zip(sentences, inducer.induce_pieces(sentences), strict=True):

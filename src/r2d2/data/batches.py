@@ -84,3 +84,20 @@ def collate(sentences: Sequence[Sequence[int]], pad_token_id: int) -> dict[str, 
         ids[row, : len(sentence)] = torch.as_tensor(sentence, dtype=torch.long)
         mask[row, : len(sentence)] = 1
     return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, IGNORED_LABEL)}
+
+
+def collate_guides(guides: Sequence[Sequence[int]], longest: int) -> Tensor:
+    """[b, n + 1, n + 1]: for every span of every sentence, 1 if it is one of the phrases of its guide, 0 if it is not,
+    and -1 in a sentence that has no guide. A guide is a flat list: start, end, start, end.
+
+    >>> guide = collate_guides([[0, 2, 0, 3], []], longest=3)
+    >>> guide[0, 0].tolist(), guide[0, 1].tolist(), guide[1].unique().tolist()
+    ([0, 0, 1, 1], [0, 0, 0, 0], [-1])
+    """
+    out = torch.full((len(guides), longest + 1, longest + 1), -1, dtype=torch.int8)
+    for row, guide in enumerate(guides):
+        if guide:
+            ends = torch.as_tensor(guide, dtype=torch.long).view(-1, 2)
+            out[row] = 0
+            out[row, ends[:, 0], ends[:, 1]] = 1
+    return out

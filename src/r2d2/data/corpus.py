@@ -15,18 +15,26 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from datasets import Dataset, Features, List, Value
 from datasets.arrow_writer import ArrowWriter
 
-from r2d2.data.formats import CorpusFiles
+from r2d2.data.formats import CorpusFiles, Sentence
 from r2d2.data.pieces import BATCH, Content, Encoded, Pieces
 from r2d2.errors import InputError
 
-LAYOUT = 1  # of the cached files; to be raised when it changes, so that old ones are not read
+LAYOUT = 2  # of the cached files; to be raised when it changes, so that old ones are not read
 _DATA, _COUNTS = "corpus.arrow", "counts.json"
-_FEATURES = Features({"input_ids": List(Value("int32")), "word_ends": List(Value("int32")), "length": Value("int32")})
+_FEATURES = Features(
+    {
+        "input_ids": List(Value("int32")),
+        "word_ends": List(Value("int32")),
+        "length": Value("int32"),
+        "guide": List(Value("int32")),
+    }
+)
 
 
 @dataclass
@@ -65,7 +73,8 @@ class Counts:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentences as rows of `dataset`: input_ids; word_ends, where each word ends among the pieces; length in pieces."""
+    """Sentences as rows of `dataset`: input_ids; word_ends, where each word ends among the pieces; length in pieces;
+    guide, the starts and ends of phrases in pieces, in turn, where a tree is to guide training."""
 
     dataset: Dataset
     counts: Counts
@@ -135,9 +144,14 @@ def _write_beside(folder: Path, files: CorpusFiles, pieces: Pieces, counts: Coun
 
 def _write(folder: Path, sentences: Iterable[Content], pieces: Pieces, counts: Counts) -> None:
     with ArrowWriter(path=str(folder / _DATA), features=_FEATURES, writer_batch_size=BATCH) as writer:
-        for encoded in _within_limits(pieces.encode_stream(sentences), pieces.unknown_id, counts):
+        for sentence, encoded in _within_limits(_with_pieces(sentences, pieces), pieces.unknown_id, counts):
             writer.write(
-                {"input_ids": encoded.ids, "word_ends": [end for _, end in encoded.words], "length": len(encoded)}
+                {
+                    "input_ids": encoded.ids,
+                    "word_ends": [end for _, end in encoded.words],
+                    "length": len(encoded),
+                    "guide": _guide(sentence, encoded),
+                }
             )
         if counts.kept:
             writer.finalize()
@@ -148,8 +162,25 @@ def _write(folder: Path, sentences: Iterable[Content], pieces: Pieces, counts: C
     (folder / _COUNTS).write_text(json.dumps(asdict(counts), indent=1) + "\n", encoding="utf-8")
 
 
-def _within_limits(stream: Iterable[Encoded], unknown_id: int, counts: Counts) -> Iterator[Encoded]:
-    for encoded in stream:
+def _with_pieces(sentences: Iterable[Content], pieces: Pieces) -> Iterator[tuple[Content, Encoded]]:
+    waiting = iter(sentences)
+    while batch := list(islice(waiting, BATCH)):
+        yield from zip(batch, pieces.encode_batch(batch), strict=True)
+
+
+def _guide(sentence: Content, encoded: Encoded) -> list[int]:
+    """The phrases of a guided sentence, and its words of several pieces."""
+    if not isinstance(sentence, Sentence) or not sentence.guide:
+        return []
+    phrases = [(encoded.words[start][0], encoded.words[end - 1][1]) for start, end in sentence.guide]
+    words = [(start, end) for start, end in encoded.words if end - start > 1]
+    return [bound for span in (*phrases, *words) for bound in span]
+
+
+def _within_limits(
+    stream: Iterable[tuple[Content, Encoded]], unknown_id: int, counts: Counts
+) -> Iterator[tuple[Content, Encoded]]:
+    for sentence, encoded in stream:
         counts.sentences += 1
         if len(encoded) < counts.min_pieces:
             counts.too_short += 1
@@ -159,7 +190,7 @@ def _within_limits(stream: Iterable[Encoded], unknown_id: int, counts: Counts) -
             counts.kept += 1
             counts.pieces += len(encoded)
             counts.unknown_pieces += encoded.ids.count(unknown_id)
-            yield encoded
+            yield sentence, encoded
 
 
 def _read(folder: Path) -> Corpus:

@@ -23,6 +23,7 @@ from r2d2.data.splitter import split_sentences
 from r2d2.data.text_files import find_files, read_lines
 from r2d2.data.treebank import SUFFIXES, read_treebank
 from r2d2.errors import InputError
+from r2d2.trees import Span
 
 # Stands for a word that the corpus itself does not know. It is the sign Unicode has for that, and the pieces of no
 # vocabulary: `r2d2.data.pieces` gives [UNK] for it, as for every word of which nothing is left.
@@ -35,11 +36,15 @@ _LONGEST_PARAGRAPH = 1 << 16  # running text without empty lines is handed on in
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A raw string, or words if the corpus is split into words already, and the file and line where it begins."""
+    """A raw string, or words if the corpus is split into words already, and the file and line where it begins.
+
+    `guide` holds the phrases of the sentence as spans of two words or more, where its tree is to guide training.
+    """
 
     content: str | tuple[str, ...]
     source: str
     line: int
+    guide: tuple[Span, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -59,6 +64,7 @@ class Options:
     split: bool = False  # jsonl: the text is running text
     prepare: str = "kim2019"  # treebank: the preparation
     lower: bool = False  # treebank: lower-case the words
+    guide: bool = False  # treebank: keep the phrases
 
 
 @dataclass
@@ -100,19 +106,20 @@ def read_corpus(
     split: bool = False,
     prepare: str = "kim2019",
     lower: bool = False,
+    guide: bool = False,
 ) -> CorpusFiles:
     """The sentences of files, folders and patterns, in constant memory (of a treebank, one file is held at a time).
 
     `headings` keeps WikiText's headings; `key` and `split` say where JSON lines have their text, and that it is running
-    text; `prepare` and `lower` are those of `read_treebank`. Files are found at once and read when iterated over.
-    What cannot be used raises an `InputError` that names file and line.
+    text; `prepare` and `lower` are those of `read_treebank`; `guide` keeps a treebank's phrases. Files are found at
+    once and read when iterated over. What cannot be used raises an `InputError` that names file and line.
     """
     if format not in FORMATS:
         raise InputError(f"format ({format!r}) must be one of {', '.join(FORMATS)}")
     check_preparation(prepare)
     listed = [paths] if isinstance(paths, str | Path) else paths
     files = find_files(listed, suffixes=SUFFIXES if format == "treebank" else None)
-    return CorpusFiles(files, format, Options(headings, key, split, prepare, lower))
+    return CorpusFiles(files, format, Options(headings, key, split, prepare, lower, guide))
 
 
 def _read_lines(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:
@@ -209,7 +216,7 @@ def undo_joins(tokens: list[str]) -> tuple[str, ...]:
 def _read_treebank(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:
     treebank = read_treebank(file, prepare=options.prepare, lower=options.lower, min_length=1, max_length=None)
     for tree, place in zip(treebank.trees, treebank.places, strict=True):
-        yield Sentence(tree.leaves, place.file, place.line)
+        yield Sentence(tree.leaves, place.file, place.line, tuple(tree.spans()) if options.guide else ())
 
 
 def _read_jsonl(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:

@@ -31,6 +31,7 @@ from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
 from r2d2.model.cross_entropy import linear_cross_entropy
 from r2d2.model.fast_values import FastValues
+from r2d2.model.guidance import guidance_loss
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.model.tree_lstm import TreeLSTM
 
@@ -227,36 +228,36 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
         temperature: float | None = None,
         merges: Merges = "best",
         num_items_in_batch: Tensor | int | None = None,
+        guide: Int[Tensor, "b n1 n1"] | None = None,
+        guidance: float = 1.0,
     ) -> R2D2LMOutput:
         """Build the chart and predict every token.
 
         The loss is the mean cross-entropy over the tokens whose label is not -100, padding aside; with
-        `num_items_in_batch` their sum divided by it. The other arguments are those of `R2D2Model.forward`.
+        `num_items_in_batch` their sum divided by it. With a `guide` (`r2d2.model.guidance`) its loss is added,
+        `guidance` times, divided likewise. The other arguments are those of `R2D2Model.forward`.
         """
         chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges)
         real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
         h = self._between_contexts(chart, real)  # [t, d]
         loss = logits = None
         if labels is not None:
-            loss = self._loss(h, labels[real], num_items_in_batch)
+            tokens = (labels[real] != IGNORED_LABEL).sum() if num_items_in_batch is None else num_items_in_batch
+            loss = self._loss(h, labels[real]) / tokens
+            if guide is not None:
+                loss = loss + guidance * guidance_loss(chart, guide) / tokens
         else:
             scores = self.lm_head(h)
             logits = scores.new_zeros(*input_ids.shape, scores.shape[-1])
             logits[real] = scores
         return R2D2LMOutput(loss=loss, logits=logits, root=chart.roots(), chart=chart if return_chart else None)
 
-    def _loss(
-        self, h: Float[Tensor, "t d"], labels: Int[Tensor, " t"], num_items_in_batch: Tensor | int | None
-    ) -> Float[Tensor, ""]:
-        """Cross-entropy: the mean over labelled tokens, or their sum over `num_items_in_batch`."""
+    def _loss(self, h: Float[Tensor, "t d"], labels: Int[Tensor, " t"]) -> Float[Tensor, ""]:
+        """Cross-entropy, summed over labelled tokens."""
         if torch.is_autocast_enabled(h.device.type):
-            total = F.cross_entropy(self.lm_head(h).float(), labels, ignore_index=IGNORED_LABEL, reduction="sum")
-        else:
-            decoder = self.lm_head.decoder
-            total = linear_cross_entropy(
-                self.lm_head.hidden(h), decoder.weight, decoder.bias, labels, ignored=IGNORED_LABEL
-            )
-        return total / ((labels != IGNORED_LABEL).sum() if num_items_in_batch is None else num_items_in_batch)
+            return F.cross_entropy(self.lm_head(h).float(), labels, ignore_index=IGNORED_LABEL, reduction="sum")
+        decoder = self.lm_head.decoder
+        return linear_cross_entropy(self.lm_head.hidden(h), decoder.weight, decoder.bias, labels, ignored=IGNORED_LABEL)
 
     def _between_contexts(self, chart: Chart, real: Bool[Tensor, "b n"]) -> Float[Tensor, "t d"]:
         left, right = chart.contexts(real)

@@ -119,7 +119,7 @@ FAMILIES: Mapping[FamilyName, Family] = {
         WholeSentences,
         language_model=R2D2LM,
         gives_trees=True,
-        schedules=("m", "temperature", "merges"),
+        schedules=("m", "temperature", "merges", "guidance"),
     ),
     "bert": Family(BertForMaskedLM, BertConfig, _TRANSFORMER, MaskedPrediction, language_model=MaskedLM),
     "albert": Family(AlbertForMaskedLM, AlbertConfig, _TRANSFORMER, MaskedPrediction, language_model=MaskedLM),

@@ -10,7 +10,7 @@ import numpy as np
 from datasets import Dataset, concatenate_datasets
 
 from r2d2.data.corpus import Corpus, build_corpus
-from r2d2.data.formats import CorpusFiles, read_corpus
+from r2d2.data.formats import CorpusFiles, Sentence, read_corpus
 from r2d2.data.grammar import generate
 from r2d2.data.pieces import Content, Pieces, train_wordpiece, train_words
 from r2d2.data.preparation import break_into_pieces
@@ -32,15 +32,18 @@ class Texts:
         self.limits = [source.sentences for source in sources]
 
     @staticmethod
-    def _open(source: Source, root: Path, seed: int) -> CorpusFiles | list[tuple[str, ...]]:
+    def _open(source: Source, root: Path, seed: int) -> CorpusFiles | list[Sentence]:
         if source.format == GRAMMAR:
             if source.sentences is None:
                 raise InputError("a source of the format grammar must say how many sentences to generate")
-            return [tree.leaves for tree in generate(source.sentences, seed, split=source.split)]
+            return [
+                Sentence(tree.leaves, GRAMMAR, number, tuple(tree.spans()) if source.guide else ())
+                for number, tree in enumerate(generate(source.sentences, seed, split=source.split), start=1)
+            ]
         if not source.path:
             raise InputError(f"a source of the format {source.format} must have a path")
-        options = {"headings": source.headings, "prepare": source.prepare, "lower": source.lower}
-        return read_corpus(str(root / source.path), source.format, **options)  # type: ignore[arg-type]
+        options = {key: getattr(source, key) for key in ("headings", "prepare", "lower", "guide")}
+        return read_corpus(str(root / source.path), source.format, **options)
 
     def __iter__(self) -> Iterator[Content]:
         for part, limit in zip(self.parts, self.limits, strict=True):

@@ -18,9 +18,11 @@ from r2d2.chart import check_threshold
 from r2d2.errors import InputError
 from r2d2.model import Merges
 from r2d2.training.families import FAMILIES, Family, FamilyName
+from r2d2.training.fresh_starts import check_fresh_starts
 from r2d2.training.schedule import Schedule, check_schedule
 from r2d2.training.schema import build, to_plain, unknown_key
 
+SCHEDULED = ("m", "temperature", "merges", "guidance")
 Format = Literal["lines", "text", "wikitext", "treebank", "jsonl", "grammar"]
 
 
@@ -41,6 +43,8 @@ class Source:
     """For the format treebank: which words are kept."""
     lower: bool = False
     """For the format treebank: make words lower case."""
+    guide: bool = False
+    """For the formats treebank and grammar: let the trees guide training, as strongly as `training.guidance` says."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,11 @@ class TrainingSection:
     """Gumbel temperatures at given shares of training, linear in between, such as {0.0: 2.0, 1.0: 0.5}."""
     merges: dict[float, Merges] | None = None
     """Which pairs pruning merges: best, as the paper does, or random, from given shares of training on."""
+    fresh_starts: list[float] | None = None
+    """Shares of training at which p starts anew; the model that each start ends is kept among the run's members."""
+    guidance: dict[float, float] | None = None
+    """How much it counts that p tells the phrases of guided sentences from other spans, at given shares of training,
+    linear in between; 1 all along, unless given."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,13 @@ class Recipe:
             check_schedule("training.temperature", training.temperature)
         if training.merges is not None:
             check_schedule("training.merges", training.merges)
+        if training.fresh_starts is not None:
+            check_fresh_starts(training.fresh_starts)
+        if training.guidance is not None:
+            check_schedule("training.guidance", training.guidance)
+            if min(training.guidance.values()) < 0:
+                raise InputError(f"training.guidance ({training.guidance}) must not be negative")
+        self._check_guides()
         for key, count in (
             ("evaluation.every", self.evaluation.every),
             ("evaluation.times", 1 if self.evaluation.times is None else self.evaluation.times),
@@ -211,8 +227,9 @@ class Recipe:
         family, name = self.family, self.model.family
         keys = [(f"model.{key.name}", getattr(self.model, key.name), key.default) for key in fields(self.model)]
         meant = {f"model.{key}" for key in (*family.keys, "family", "options", "start_from")}
-        keys += [(f"training.{key}", getattr(self.training, key), None) for key in ("m", "temperature", "merges")]
+        keys += [(f"training.{key}", getattr(self.training, key), None) for key in (*SCHEDULED, "fresh_starts")]
         meant |= {f"training.{key}" for key in family.schedules}
+        meant |= {"training.fresh_starts"} if "merges" in family.schedules else set()
         for key, value, default in keys:
             if key not in meant and value != default:
                 stay = "null" if default is None else default
@@ -231,6 +248,15 @@ class Recipe:
         elif self.model.options:
             raise InputError("model.options must be left out with model.start_from, whose model has its own")
 
+    def _check_guides(self) -> None:
+        for source in self.corpus.train:
+            if source.guide and source.format not in ("treebank", "grammar"):
+                raise InputError(f"guide needs a source with trees, of the format treebank or grammar: {source}")
+            if source.guide and "guidance" not in self.family.schedules:
+                raise InputError(f"guide means nothing to the family {self.model.family}, and must stay false")
+        if self.training.guidance is not None and not any(source.guide for source in self.corpus.train):
+            raise InputError("training.guidance needs a source in corpus.train with guide: true")
+
     @property
     def family(self) -> Family:
         return FAMILIES[self.model.family]
@@ -242,6 +268,7 @@ class Recipe:
             "m": Schedule.steps(self.training.m or {0.0: self.model.m}),
             "temperature": Schedule.line(self.training.temperature or {0.0: 1.0}),
             "merges": Schedule.steps(self.training.merges or {0.0: "best"}),
+            "guidance": Schedule.line(self.training.guidance or {0.0: 1.0}),
         }
         return {key: schedules[key] for key in self.family.schedules}
 

@@ -32,11 +32,11 @@ from r2d2.training.material import Texts, lengths_of, make_gold, make_pieces, ma
 from r2d2.training.models import new_model
 from r2d2.training.recipe import Recipe, read_recipe
 from r2d2.training.schema import to_plain
-from r2d2.training.trainer import R2D2Trainer
+from r2d2.training.trainer import TOKENIZER, R2D2Trainer
 from r2d2.trees import Tree, draw
 from r2d2.writing import new_file, new_folder
 
-RECIPE, TOKENIZER, MODEL, TREES = "recipe.yaml", "tokenizer", "model", "trees.txt"
+RECIPE, MODEL, TREES = "recipe.yaml", "model", "trees.txt"
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,16 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from r2d2.data.batches import TokenBudgetBatches
+from r2d2.data.batches import TokenBudgetBatches, collate_guides
 from r2d2.errors import InputError
 from r2d2.training.checkpoints import rotate, seal
 from r2d2.training.clock import Clock, StopInTime, rise_and_fall
+from r2d2.training.fresh_starts import FreshStarts, fall_in_cycles
 from r2d2.training.objective import Inputs, Objective, generator_for
 from r2d2.training.recipe import Recipe
 
 Metrics = dict[str, float]
+TOKENIZER = "tokenizer"  # its folder in a run
 NO_LIMIT = 10**9  # updates, for a run that time will end
 
 
@@ -55,6 +57,8 @@ class R2D2Trainer(Trainer):
         own: list[TrainerCallback] = [FollowSampler(batches), self.clock]
         own += [] if minutes is None else [StopInTime(self.clock, minutes)]
         own += [] if times is None else [EvaluateAtMilestones(self, times)]
+        starts = recipe.training.fresh_starts
+        own += [] if starts is None else [FreshStarts(self, starts, run / TOKENIZER)]
         super().__init__(
             model=model,
             args=training_arguments(recipe, run),
@@ -70,9 +74,13 @@ class R2D2Trainer(Trainer):
 
     def _make_inputs(self, rows: Sequence[dict[str, Any]]) -> Inputs:
         sentences = [row["input_ids"] for row in rows]
-        return self.objective.inputs(
+        inputs = self.objective.inputs(
             sentences, generator_for("training", self.recipe.seed, self.batches.epoch, sentences)
         )
+        guides = [row.get("guide", []) for row in rows]
+        if any(guides):
+            inputs["guide"] = collate_guides(guides, longest=inputs["input_ids"].shape[1])
+        return inputs
 
     @property
     def done(self) -> float:
@@ -84,11 +92,17 @@ class R2D2Trainer(Trainer):
 
     def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LRScheduler:
         training = self.recipe.training
-        if training.minutes is None:
+        warmup, starts = training.warmup, training.fresh_starts
+        if training.minutes is None and starts is None:
             scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
             return scheduler
         assert self.optimizer is not None
-        self.lr_scheduler = LambdaLR(self.optimizer, lambda _: rise_and_fall(self.done, training.warmup))
+
+        def factor(step: int) -> float:
+            done = step / num_training_steps if training.minutes is None else self.done
+            return rise_and_fall(done, warmup) if starts is None else fall_in_cycles(done, warmup, starts)
+
+        self.lr_scheduler = LambdaLR(self.optimizer, factor)
         return self.lr_scheduler
 
     def get_train_dataloader(self) -> DataLoader[Any]:
