@@ -42,6 +42,9 @@ def test_all_shipped_recipes_load() -> None:
         "grammar-diora",
         "grammar-on-lstm",
         "grammar-bert",
+        "grammar-members",
+        "grammar-guided",
+        "english-teacher",
     }
     for path in RECIPES:
         assert read_recipe(path).name == path.stem

@@ -175,7 +175,8 @@ def _training(finished: FinishedModel) -> str:
 
 def _source(source: Source) -> str:
     taken = "" if source.sentences is None else f", {source.sentences:,} sentences"
-    return f"{source.path or 'generated'} ({source.format}{taken})"
+    guided = ", which guides" if source.guide else ""
+    return f"{source.path or 'generated'} ({source.format}{guided}{taken})"
 
 
 def _licence(licence: str | None) -> str:
