@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from r2d2.model.products import BLOCK, Matrix, new_rows
 from r2d2.native import library
 
 SCORES_AT_ONCE = 1 << 22
@@ -28,27 +29,33 @@ def linear_cross_entropy(
     ignored: int,
 ) -> Float[Tensor, ""]:
     """The sum over tokens of -log softmax(W h + b)[label], those with the label `ignored` left out."""
-    total: Tensor = _LinearCrossEntropy.apply(h, weight, bias, labels, ignored)
+    wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (h, weight, bias))
+    total: Tensor = _LinearCrossEntropy.apply(h, weight, bias, labels, ignored, wanted)
     return total
 
 
 class _LinearCrossEntropy(Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, ignored: int) -> Tensor:
-        wanted = any(ctx.needs_input_grad)
-        gradients = [torch.zeros_like(tensor) for tensor in (h, weight, bias)]
+    def forward(
+        ctx: Any, h: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, ignored: int, wanted: bool
+    ) -> Tensor:
+        """`wanted` says whether gradients are: inside, `ctx` tells of the inputs, but not of the mode outside."""
+        gradients = [torch.zeros_like(tensor) for tensor in ((bias, h, weight) if wanted else (bias,))]
         total = h.new_zeros((), dtype=torch.promote_types(h.dtype, torch.float32))
         step = max(SCORES_AT_ONCE // len(weight), 1)
+        if step > BLOCK:
+            step -= step % BLOCK
+        matrix, h = Matrix(weight, uses=len(h)), new_rows(h, *h.shape).copy_(h)
         native = library is not None and h.device.type == "cpu" and h.dtype == torch.float32
         loss_of = _native_loss if native else _tensor_loss
         for first in range(0, len(h), step):
             some = h[first : first + step]
-            scores = torch.addmm(bias, some, weight.T)
-            loss, scores = loss_of(scores, labels[first : first + step], ignored, gradients[2])
+            scores = matrix.times(some, bias)
+            loss, scores = loss_of(scores, labels[first : first + step], ignored, gradients[0])
             total += loss
             if wanted:
-                torch.mm(scores, weight, out=gradients[0][first : first + step])
-                gradients[1].addmm_(scores.T, some)
+                torch.mm(scores, weight, out=gradients[1][first : first + step])
+                gradients[2].addmm_(scores.T, some)
         if wanted:
             ctx.save_for_backward(*gradients)
         return total
@@ -56,7 +63,8 @@ class _LinearCrossEntropy(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        return *(saved * gradient.to(saved.dtype) for saved in ctx.saved_tensors), None, None
+        bias, h, weight = (saved * gradient.to(saved.dtype) for saved in ctx.saved_tensors)
+        return h, weight, bias, None, None, None
 
 
 def _tensor_loss(scores: Tensor, labels: Tensor, ignored: int, into_bias: Tensor) -> tuple[Tensor, Tensor]:

@@ -62,8 +62,9 @@ class FastGradients:
         injected: list[Injected] = []
         for number in reversed(range(len(fast.layers))):
             saved, layer, into = step.values[number], fast.layers[number], self.layers[number]
+            matrices = fast.matrices[number]
             last = number == len(fast.layers) - 1
-            x, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, into, kernels)
+            x, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, matrices, into, kernels)
             x = x.view(state.shape)
             qkv = kernels.attend_backward(saved.attended, attended.view(state.shape))
             kernels.add_sums(self.value_sums[number][:1], qkv[:1])
@@ -74,7 +75,7 @@ class FastGradients:
             if last:
                 self._later_query_backward(number, saved.x, qkv, x)
             into.qkv.addmm_(qkv[0].T, saved.x[0])
-            state = torch.addmm(x[0], qkv[0], layer.qkv).unsqueeze(0)
+            state = matrices.qkv.add_back(x[0], qkv[0]).unsqueeze(0)  # of what is injected only left and right are read
         return injected[::-1]
 
     def _later_query_backward(self, number: int, x: Tensor, qkv: Tensor, into_x: Tensor) -> None:
@@ -91,7 +92,8 @@ class FastGradients:
         state = h_sum.unsqueeze(0)
         for number in reversed(range(len(fast.layers))):
             saved, layer, into = step.main[number], fast.layers[number], self.layers[number]
-            seen, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, into, kernels)
+            matrices = fast.matrices[number]
+            seen, attended = finish_layer_backward(saved.finished, state.flatten(0, 1), layer, matrices, into, kernels)
             qkv = kernels.attend_backward(saved.attended, attended.view(state.shape))
             kernels.unselect_pairs(qkv, choice.chosen, injected[number].qkv)
             x = seen.view(state.shape)
@@ -102,13 +104,26 @@ class FastGradients:
                 kernels.unselect_pairs(x, choice.chosen, from_values)
             kernels.add_sums(self.main_sums[number], qkv)
             if number > 0:
-                flat = qkv.flatten(0, 1)
-                into.qkv.addmm_(flat.T, saved.x.flatten(0, 1))
-                state = torch.addmm(x.flatten(0, 1), flat, layer.qkv).view(x.shape)
+                state = self._later_qkv_backward(number, saved.x, qkv, x)
                 continue
             kernels.add_sums(self.special_e[SUM : SUM + 1], x[:1])
             kernels.scatter_pairs(self.qkv, choice.left, choice.right, qkv)
             kernels.scatter_pairs(self.e, choice.left, choice.right, x)
+
+    def _later_qkv_backward(self, number: int, x: Tensor, qkv: Tensor, into_x: Tensor) -> Tensor:
+        """The gradient of what a layer beyond the first reads; in the last one no query but [SUM]'s has any."""
+        matrices, into, d = self.fast.matrices[number], self.layers[number].qkv, self.fast.d
+        flat, x_flat, into_flat = qkv.flatten(0, 1), x.flatten(0, 1), into_x.flatten(0, 1)
+        if number < len(self.fast.layers) - 1:
+            into.addmm_(flat.T, x_flat)
+            matrices.qkv.add_back(into_flat, flat)
+            return into_x
+        query, key_value = qkv[0, :, :d], flat[:, d:]
+        into[:d].addmm_(query.T, x[0])
+        into[d:].addmm_(key_value.T, x_flat)
+        matrices.query.add_back(into_x[0], query)
+        matrices.key_value.add_back(into_flat, key_value)
+        return into_x
 
     def finish(self, leaves: int) -> tuple[Tensor | None, ...]:
         """The gradients of leaves, special tokens and parameters, when all steps are done."""

@@ -31,7 +31,7 @@ from r2d2.chart.values import Pairs
 from r2d2.model.fast_gradients import FastGradients
 from r2d2.model.fast_steps import CLS, SUM, Layer, Step
 from r2d2.model.kernels import Blended, CellNumbers, Heads, Kernels
-from r2d2.model.layer_math import LayerWeights, finish_layer
+from r2d2.model.layer_math import LayerMatrices, LayerWeights, finish_layer
 from r2d2.model.native_kernels import NativeKernels
 from r2d2.model.tensor_kernels import TensorKernels
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
@@ -81,6 +81,8 @@ class FastValues:
         layers = [LayerWeights(*parameters[at : at + size]) for at in range(4, len(parameters), size)]
         self.scales = LayerWeights.scales(self.dropout)
         self.layers = [layer.scaled(self.scales) for layer in layers]
+        cells = len(self.e)  # each takes several rows through every layer
+        self.matrices = [LayerMatrices.of(layer, uses=cells) for layer in self.layers]
         self.role_terms = [layer.role_terms() for layer in self.layers]
         self.terms = [roles + layer.qkv_bias for roles, layer in zip(self.role_terms, self.layers, strict=True)]
         self.special_e = specials.contiguous()
@@ -139,21 +141,21 @@ class FastValues:
                 qkv = self._later_qkv(number, x, last)
             attended, kept = kernels.attend(qkv, 1 if last else 3)
             seen = x[: len(attended)].flatten(0, 1)
-            out, finished = finish_layer(seen, attended.flatten(0, 1), layer, kernels)
+            out, finished = finish_layer(seen, attended.flatten(0, 1), layer, self.matrices[number], kernels)
             saved.append(Layer(x, kept, finished))
             x = out.view(attended.shape)
         return saved, x[0]
 
     def _later_qkv(self, number: int, x: Tensor, last: bool) -> Tensor:
         """Query, key and value of a layer beyond the first; in the last one queries of [SUM] alone."""
-        layer, d = self.layers[number], self.d
+        matrices, terms, d = self.matrices[number], self.terms[number].unsqueeze(1), self.d
+        flat = x.flatten(0, 1)
+        if not last:
+            return matrices.qkv.times(flat).view(3, -1, 3 * d).add_(terms)
         qkv = x.new_empty(3, x.shape[1], 3 * d)
-        if last:
-            torch.mm(x[0], layer.qkv[:d].T, out=qkv[0, :, :d])
-            torch.mm(x.flatten(0, 1), layer.qkv[d:].T, out=qkv.flatten(0, 1)[:, d:])
-        else:
-            torch.mm(x.flatten(0, 1), layer.qkv.T, out=qkv.flatten(0, 1))
-        return qkv.add_(self.terms[number].unsqueeze(1))
+        torch.add(matrices.query.times(x[0]), terms[0, :, :d], out=qkv[0, :, :d])
+        torch.add(matrices.key_value.times(flat).view(3, -1, 2 * d), terms[:, :, d:], out=qkv[:, :, d:])
+        return qkv
 
     def _value_path(self, main: list[Layer], chosen: Tensor) -> tuple[list[Layer], Blended, Tensor]:
         """Equation 7 for some of the pairs."""
@@ -162,19 +164,19 @@ class FastValues:
         saved = []
         for number, layer in enumerate(self.layers):
             last = number == len(self.layers) - 1
-            below = main[number]
+            below, matrices, terms = main[number], self.matrices[number], self.terms[number]
             if number > 0:
-                own = torch.addmm(self.terms[number][0], special, layer.qkv.T)
+                own = matrices.qkv.times(special, terms[0])
             qkv = kernels.select_pairs(below.attended.qkv, chosen, own)
             if last:
                 x = kernels.select_pairs(below.x, chosen, special)
                 if number > 0:
-                    torch.mm(x[1:].flatten(0, 1), layer.qkv[:d].T, out=qkv[1:].flatten(0, 1)[:, :d])
-                    qkv[1:, :, :d] += self.terms[number][1:, None, :d]
+                    query = matrices.query.times(x[1:].flatten(0, 1)).view(2, r, d)
+                    torch.add(query, terms[1:, None, :d], out=qkv[1:, :, :d])
             else:
                 x = special.expand(1, r, d).contiguous()
             attended, kept = kernels.attend(qkv, len(x))
-            out, finished = finish_layer(x.flatten(0, 1), attended.flatten(0, 1), layer, kernels)
+            out, finished = finish_layer(x.flatten(0, 1), attended.flatten(0, 1), layer, matrices, kernels)
             saved.append(Layer(x, kept, finished))
             special = out[:r]
         c, blended = kernels.blend(out.view(3, r, d), self.head)

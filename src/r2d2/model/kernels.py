@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from torch import Tensor
 
 from r2d2.chart.values import Pairs
+from r2d2.model.products import Matrix
 
 BLEND_EPS = 1e-5
 
@@ -101,7 +102,7 @@ class Kernels(Protocol):
     def attend_backward(self, saved: Attended, gradient: Tensor) -> Tensor:
         """The gradient of qkv, [3, x, 3d]."""
 
-    def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def linear(self, x: Tensor, weight: Matrix, bias: Tensor) -> Tensor:
         """W x + b, or W x if `add_norm` and `gelu` are to add b: each way does it where that is cheaper."""
 
     def add_norm(self, y: Tensor, y_bias: Tensor, x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Normed]:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from r2d2.model.kernels import Kernels, Normed
+from r2d2.model.products import Matrix
 from r2d2.model.transformer import RecursiveLayer
 
 
@@ -81,6 +82,23 @@ class LayerWeights(NamedTuple):
         return F.pad(self.roles @ self.qkv[: 2 * d].T, (0, d))
 
 
+class LayerMatrices(NamedTuple):
+    """The weights of a layer for its products; query and key_value are parts of qkv."""
+
+    query: Matrix  # [d, d]
+    key_value: Matrix  # [2d, d]
+    qkv: Matrix  # [3d, d]
+    output: Matrix
+    expand: Matrix
+    contract: Matrix
+
+    @classmethod
+    def of(cls, w: LayerWeights, uses: int) -> LayerMatrices:
+        d = w.roles.shape[1]
+        weights = (w.qkv[:d], w.qkv[d:], w.qkv, w.output, w.expand, w.contract)
+        return cls(*(Matrix(weight, uses) for weight in weights))
+
+
 class Finished(NamedTuple):
     """What the backward of `finish_layer` needs."""
 
@@ -92,30 +110,32 @@ class Finished(NamedTuple):
     normed2: Normed
 
 
-def finish_layer(x: Tensor, attended: Tensor, w: LayerWeights, kernels: Kernels) -> tuple[Tensor, Finished]:
+def finish_layer(
+    x: Tensor, attended: Tensor, w: LayerWeights, matrices: LayerMatrices, kernels: Kernels
+) -> tuple[Tensor, Finished]:
     """All of a layer after its attention, for n rows."""
-    projected = kernels.linear(attended, w.output, w.output_bias)
+    projected = kernels.linear(attended, matrices.output, w.output_bias)
     h, normed1 = kernels.add_norm(projected, w.output_bias, x, w.norm1, w.norm1_bias)
-    expanded = kernels.linear(h, w.expand, w.expand_bias)
+    expanded = kernels.linear(h, matrices.expand, w.expand_bias)
     hidden, drawn = kernels.gelu(expanded, w.expand_bias)
-    contracted = kernels.linear(hidden, w.contract, w.contract_bias)
+    contracted = kernels.linear(hidden, matrices.contract, w.contract_bias)
     out, normed2 = kernels.add_norm(contracted, w.contract_bias, h, w.norm2, w.norm2_bias)
     return out, Finished(attended, normed1, h, expanded, drawn, normed2)
 
 
 def finish_layer_backward(
-    saved: Finished, gradient: Tensor, w: LayerWeights, into: LayerWeights, kernels: Kernels
+    saved: Finished, gradient: Tensor, w: LayerWeights, matrices: LayerMatrices, into: LayerWeights, kernels: Kernels
 ) -> tuple[Tensor, Tensor]:
     """Gradients of x and of attended; those of the parameters are added into `into`."""
     h, contracted = kernels.norm_backward(
         saved.normed2, gradient, w.norm2, into.norm2, into.norm2_bias, into.contract_bias
     )
     expanded, hidden = kernels.gelu_backward(
-        contracted @ w.contract, saved.expanded, w.expand_bias, saved.drawn, into.expand_bias
+        matrices.contract.back(contracted), saved.expanded, w.expand_bias, saved.drawn, into.expand_bias
     )
     into.contract.addmm_(contracted.T, hidden)
     into.expand.addmm_(expanded.T, saved.h)
-    h.addmm_(expanded, w.expand)
+    matrices.expand.add_back(h, expanded)
     x, projected = kernels.norm_backward(saved.normed1, h, w.norm1, into.norm1, into.norm1_bias, into.output_bias)
     into.output.addmm_(projected.T, saved.attended)
-    return x, projected @ w.output
+    return x, matrices.output.back(projected)

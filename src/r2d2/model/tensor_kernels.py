@@ -11,6 +11,7 @@ from torch import Tensor
 from r2d2.chart.values import Pairs
 from r2d2.model.dropout import Dropout
 from r2d2.model.kernels import BLEND_EPS, Attended, Blended, CellNumbers, Choice, Heads, Normed
+from r2d2.model.products import Matrix
 
 aten = torch.ops.aten
 
@@ -78,8 +79,8 @@ class TensorKernels:
             return weights
         return self.attention_dropout.again(weights * self.attention_dropout.scale, drawn)
 
-    def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        return torch.addmm(bias, x, weight.T)
+    def linear(self, x: Tensor, weight: Matrix, bias: Tensor) -> Tensor:
+        return weight.times(x, bias)
 
     def add_norm(self, y: Tensor, y_bias: Tensor, x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Normed]:
         drawn = self.dropout(y)
