@@ -5,10 +5,12 @@
     python recipes/english_guides.py guides DATA GUIDES runs/english-teacher/model      # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
 
-DATA is the folder that holds en-wiki/ and gum/; the last command finds the guides if GUIDES is DATA/english-small. The teacher, a compound PCFG, reads sentences of 4 to 20 words without
-punctuation: the 2,000 most frequent words as they are, all others by class, such as `xing` for those in -ing and `capx`
-for names. Its trees, of sentences of 5 to 32 words, guide R2D2: every other one with the punctuation put back between
-the words. No tree that a person drew is learnt from; those of gum.dev are for choosing checkpoints.
+DATA is the folder that holds en-wiki/ and gum/; the last command finds the guides if GUIDES is DATA/english-small.
+
+The teacher, a compound PCFG, reads sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as
+they are, all others by class, such as `xing` for those in -ing and `capx` for names. Its trees, of sentences of 5 to 32
+words, guide R2D2: every other one with the punctuation put back between the words. No tree that a person drew is learnt
+from; those of gum.dev are for choosing checkpoints.
 """
 
 from __future__ import annotations
