@@ -59,12 +59,13 @@ def demo(
     wanted = read_recipe(find_recipe(recipe), changes)
     outcome = train(wanted, out / RUN, resume=(out / RUN / RECIPE).exists(), console=console)
     if not outcome.finished:
-        _stop(out)
+        _stop(out, seed)
     _report(out, seed)
 
 
-def _stop(out: Path) -> None:
-    typer.echo(f"stopped; what was done is saved. Go on with: r2d2 demo --out {out}", err=True)
+def _stop(out: Path, seed: int) -> None:
+    again = f"r2d2 demo --out {out} --seed {seed}"
+    typer.echo(f"stopped; what was done is saved. Go on with: {again}, and other options as before", err=True)
     raise typer.Exit(INTERRUPTED)
 
 
@@ -89,10 +90,10 @@ def _train_members(recipe: str, out: Path, seed: int, console: Console) -> None:
         codes = [process.wait() for process in running]
     except KeyboardInterrupt:  # which they have heard too, and save
         codes = [process.wait() for process in running]
-        _stop(out)
+        _stop(out, seed)
     for code, written in zip(codes, logs, strict=True):
         if code == INTERRUPTED:
-            _stop(out)
+            _stop(out, seed)
         if code != 0:
             said = written.read_text(encoding="utf-8").strip().splitlines()[-1:] or ["see above"]
             raise InputError(f"the training of members failed ({code}): {said[0]}")
