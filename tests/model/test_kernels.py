@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -27,14 +26,6 @@ def kernels(dropout: float = P) -> NativeKernels:
     assert library is not None
     torch.manual_seed(0)
     return NativeKernels(library, HEADS, EPS, 1.0, dropout, dropout)
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
 
 
 def chart_and_gradients(
