@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from baselines.tiny_inducers import KINDS, save_tiny_inducer
 from cli.tiny_model import save_tiny_model
 from r2d2.cli import main
 
@@ -17,6 +18,13 @@ Run = Callable[..., tuple[int, list[str], str]]
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_model(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A tiny model of every kind that gives trees."""
+    folder = tmp_path_factory.mktemp("models")
+    return {kind: save_tiny_inducer(kind, folder / kind) for kind in KINDS}
 
 
 @pytest.fixture

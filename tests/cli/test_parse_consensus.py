@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from baselines.tiny_inducers import save_tiny_inducer
 from cli.conftest import Run
 from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.trees import consensus_tree
@@ -19,12 +18,6 @@ WORDS = [
     ["boat"],
     ["qué", "(", "狗", "叫", ")", "!"],
 ]
-
-
-@pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("consensus")
-    return {kind: save_tiny_inducer(kind, folder / kind) for kind in KINDS}
 
 
 @pytest.fixture

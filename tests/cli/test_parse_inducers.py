@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from baselines.tiny_inducers import KINDS, PIECES, save_tiny_inducer
+from baselines.tiny_inducers import KINDS, PIECES
 from cli.conftest import Run
 from r2d2.cli import main
 from r2d2.evaluation.tree_inducers import load_tree_inducer
@@ -26,12 +26,6 @@ WORDS = [
     ["qué", "(", "狗", "叫", ")", "!"],
     ["last"],
 ]
-
-
-@pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("inducers")
-    return {kind: save_tiny_inducer(kind, folder / kind) for kind in KINDS}
 
 
 @pytest.fixture
