@@ -6,10 +6,12 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from r2d2.data.batches import collate_guides
 from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
-from r2d2.model.guidance import guidance_loss
+from r2d2.model.guidance import guidance_loss, merge_ranks
 
 LENGTHS = [7, 3, 9]
 GUIDES = [[0, 2, 2, 7, 0, 7], [], [0, 9, 4, 6]]
@@ -92,3 +94,30 @@ def test_certain_p_gives_a_finite_loss_and_gradient(model: R2D2ForBidirectionalL
     loss.backward()
     assert loss.isfinite()
     assert all(parameter.grad.isfinite().all() for parameter in model.model.composition.parameters())
+
+
+@given(st.data())
+def test_ranks_tell_phrases_from_spans_that_cross_them(data: st.DataObject) -> None:
+    n = data.draw(st.integers(2, 8))
+    spans = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
+    phrases = data.draw(st.lists(st.sampled_from(spans), min_size=1, max_size=5))
+    guided, free = merge_ranks(collate_guides([[bound for span in phrases for bound in span], []], longest=n))
+    for i, j in spans:
+        crosses = any(a < i < b < j or i < a < j < b for a, b in phrases)
+        assert guided[i, j] == (0 if (i, j) in phrases else 1 + crosses)
+    assert (free == 1).all()
+
+
+def test_merges_follow_the_guide(model: R2D2ForBidirectionalLM, batch) -> None:
+    """Where every pair is a candidate all phrases become cells, and no merge crosses one; unguided, it is chance."""
+    ids, mask = batch
+    tree = [0, 2, 3, 5, 2, 5, 0, 5, 5, 7, 0, 7]
+    guide = collate_guides([tree, [], [0, 9, 4, 8, 1, 4]], longest=9)
+    with torch.no_grad():
+        charts = [model.model.induce(ids, mask, m=2, merges="guide", guide=guide) for _ in range(5)]
+    for chart in charts:
+        assert {*zip(tree[::2], tree[1::2], strict=True)} <= {*chart.cells(0)}
+        assert {(4, 8), (1, 4)} <= {*chart.merges(2)}
+        for i, j in chart.merges(2):
+            assert not any(a < i < b < j or i < a < j < b for a, b in [(4, 8), (1, 4)])
+    assert len({tuple(chart.merges(2)) for chart in charts}) > 1

@@ -109,6 +109,7 @@ def test_writing_and_reading_back(tmp_path: Path) -> None:
         (["model.options={hidden_size: 9}"], "model.options.hidden_size must be left out: model.hidden_size says it"),
         (["model.options={temperature: 2.0}", "model.start_from=x"], "model.options must be left out"),
         (["corpus.train=[{path: a, guide: true}]"], "guide needs a source with trees"),
+        (["training.merges={0.0: guide}"], "training.merges .* needs a source with guide: true"),
         (["training.guidance={0.0: 1.0}"], "training.guidance needs a source in corpus.train with guide: true"),
         (
             ["training.guidance={0.0: -1.0}", "corpus.train=[{path: a, format: treebank, guide: true}]"],

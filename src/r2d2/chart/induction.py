@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from r2d2.chart.bookkeeping import Bookkeeping, NewCells
@@ -26,6 +26,8 @@ from r2d2.chart.tensor_bookkeeping import TensorBookkeeping
 from r2d2.chart.threshold import Threshold, check_threshold, rows_for
 from r2d2.chart.values import AutogradValues, CellValues, Composition
 from r2d2.errors import InputError
+
+LOG_P_A_RANK = -1e3  # far below what chance gives
 
 MakeValues = Callable[[Tensor, int], CellValues]
 """Given the leaves [t, d] and how many cells there may be, the values of cells."""
@@ -63,17 +65,19 @@ def induce_values(
     protected_spans: Sequence[SpanFamily | None] | None = None,
     noise: Noise | None = None,
     random_merges: bool = False,
+    merge_ranks: Int[Tensor, "b n1 n1"] | None = None,
 ) -> Chart:
     """The same where the values of cells are computed in a way of their own, from leaves that may be anything.
 
-    With `random_merges` FIND is given a p by chance for every cell, so that pruning explores as the noise does.
+    With `random_merges` FIND is given a p by chance for every cell, so that pruning explores as the noise does. With
+    `merge_ranks` as well, a candidate (i, j) comes before all those whose merge_ranks[b, i, j] is higher.
     """
     check_threshold(m)
     if not lengths or min(lengths) < 1:
         raise InputError(f"lengths ({list(lengths)}) must all be at least 1")
     if len(lengths) != leaves.shape[0] or max(lengths) > leaves.shape[1]:
         raise InputError(f"lengths ({list(lengths)}) do not fit leaves of shape {tuple(leaves.shape)}")
-    induction = _Induction(leaves, lengths, make_values, m, protected_spans, noise, random_merges)
+    induction = _Induction(leaves, lengths, make_values, m, protected_spans, noise, random_merges, merge_ranks)
     for width in range(2, induction.rows + 1):
         induction.grow(width)
     for _ in range(max(lengths) - induction.rows):
@@ -93,6 +97,7 @@ class _Induction:
         protected_spans: Sequence[SpanFamily | None] | None,
         noise: Noise | None,
         random_merges: bool,
+        merge_ranks: Tensor | None,
     ) -> None:
         device = leaves.device
         order = sorted(range(len(lengths)), key=lambda sentence: -lengths[sentence])
@@ -111,6 +116,7 @@ class _Induction:
         self.values = make_values(leaves[self.original[sentence], position], capacity)
         log_p = self.values.log_p
         self.random_log_p = torch.rand_like(log_p).log() if random_merges else None
+        self.merge_ranks = merge_ranks
         cells = Cells(capacity, max(self.rows - 1, 1), len(lengths), longest, log_p.dtype, device)
         make_bookkeeping = NativeBookkeeping if native_can_serve(log_p) else TensorBookkeeping
         self.bookkeeping: Bookkeeping = make_bookkeeping(cells, self.lengths, self.rows, protected)
@@ -129,6 +135,10 @@ class _Induction:
             return
         _, log_p_tree = self.values.compute(new.pairs, self._draw(new))
         self.bookkeeping.record(new, log_p_tree)
+        if self.random_log_p is not None and self.merge_ranks is not None:
+            cells, rows = self.bookkeeping.cells, new.rows
+            rank = self.merge_ranks[self.original[cells.sentence[rows]], cells.start[rows], cells.end[rows]]
+            self.random_log_p[rows] += LOG_P_A_RANK * rank
 
     def _draw(self, new: NewCells) -> Float[Tensor, "c k"] | None:
         if self.noise is None:

@@ -169,11 +169,11 @@ def _with_pieces(sentences: Iterable[Content], pieces: Pieces) -> Iterator[tuple
 
 
 def _guide(sentence: Content, encoded: Encoded) -> list[int]:
-    """The phrases of a guided sentence, and its words of several pieces."""
+    """The phrases of a guided sentence, and in its words of several pieces what they begin with, piece after piece."""
     if not isinstance(sentence, Sentence) or not sentence.guide:
         return []
     phrases = [(encoded.words[start][0], encoded.words[end - 1][1]) for start, end in sentence.guide]
-    words = [(start, end) for start, end in encoded.words if end - start > 1]
+    words = [(start, stop) for start, end in encoded.words for stop in range(start + 2, end + 1)]
     return [bound for span in (*phrases, *words) for bound in span]
 
 

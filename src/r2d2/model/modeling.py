@@ -31,12 +31,12 @@ from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
 from r2d2.model.cross_entropy import linear_cross_entropy
 from r2d2.model.fast_values import FastValues
-from r2d2.model.guidance import guidance_loss
+from r2d2.model.guidance import guidance_loss, merge_ranks
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.model.tree_lstm import TreeLSTM
 
 IGNORED_LABEL = -100
-Merges = Literal["best", "random"]
+Merges = Literal["best", "random", "guide"]
 
 
 @dataclass
@@ -107,14 +107,15 @@ class R2D2Model(R2D2PreTrainedModel):
         sample: bool | None = None,
         temperature: float | None = None,
         merges: Merges = "best",
+        guide: Int[Tensor, "b n1 n1"] | None = None,
     ) -> R2D2Output:
         """Build the chart of a batch padded on the right.
 
         `m` and `temperature` are the configuration's unless given. `sample` says whether splits are drawn with Gumbel
-        noise: in training, unless given. `merges` says which pairs of units pruning merges: those that FIND chooses, or
-        random ones.
+        noise: in training, unless given. `merges` says which pairs of units pruning merges: those that FIND chooses,
+        random ones, or those of the `guide` (`r2d2.model.guidance`) in random order; where there is none, random ones.
         """
-        chart = self.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges)
+        chart = self.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges, guide)
         return R2D2Output(root=chart.roots(), chart=chart if return_chart else None)
 
     def induce(
@@ -126,6 +127,7 @@ class R2D2Model(R2D2PreTrainedModel):
         sample: bool | None = None,
         temperature: float | None = None,
         merges: Merges = "best",
+        guide: Int[Tensor, "b n1 n1"] | None = None,
     ) -> Chart:
         """The chart itself; the arguments are those of `forward`."""
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
@@ -136,7 +138,8 @@ class R2D2Model(R2D2PreTrainedModel):
             self.config.m if m is None else m,
             protected_spans=protected_spans,
             noise=gumbel_noise if (self.training if sample is None else sample) else None,
-            random_merges=merges == "random",
+            random_merges=merges != "best",
+            merge_ranks=merge_ranks(guide) if merges == "guide" and guide is not None else None,
         )
 
     @torch.no_grad()
@@ -237,7 +240,7 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
         `num_items_in_batch` their sum divided by it. With a `guide` (`r2d2.model.guidance`) its loss is added,
         `guidance` times, divided likewise. The other arguments are those of `R2D2Model.forward`.
         """
-        chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges)
+        chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges, guide)
         real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
         h = self._between_contexts(chart, real)  # [t, d]
         loss = logits = None

@@ -120,7 +120,8 @@ class TrainingSection:
     temperature: dict[float, float] | None = None
     """Gumbel temperatures at given shares of training, linear in between, such as {0.0: 2.0, 1.0: 0.5}."""
     merges: dict[float, Merges] | None = None
-    """Which pairs pruning merges: best, as the paper does, or random, from given shares of training on."""
+    """Which pairs pruning merges: best, as the paper does, random, or guide, those of the trees of guided sentences,
+    from given shares of training on."""
     fresh_starts: list[float] | None = None
     """Shares of training at which p starts anew; the model that each start ends is kept among the run's members."""
     guidance: dict[float, float] | None = None
@@ -254,8 +255,12 @@ class Recipe:
                 raise InputError(f"guide needs a source with trees, of the format treebank or grammar: {source}")
             if source.guide and "guidance" not in self.family.schedules:
                 raise InputError(f"guide means nothing to the family {self.model.family}, and must stay false")
-        if self.training.guidance is not None and not any(source.guide for source in self.corpus.train):
+        if any(source.guide for source in self.corpus.train):
+            return
+        if self.training.guidance is not None:
             raise InputError("training.guidance needs a source in corpus.train with guide: true")
+        if "guide" in (self.training.merges or {}).values():
+            raise InputError(f"training.merges ({self.training.merges}) needs a source with guide: true")
 
     @property
     def family(self) -> Family:
