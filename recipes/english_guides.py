@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from r2d2.data.plain_words import Token, tokens_of
 from r2d2.data.treebank import read_treebank
 from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.trees import Tree, write_brackets
@@ -33,33 +34,18 @@ KEPT_WORDS = 2000
 TEACHER_LENGTHS, GUIDE_LENGTHS = range(4, 21), range(5, 33)
 GUIDES, LONGEST_WITH_MARKS, AT_ONCE = 24_000, 59, 1000
 SUFFIXES = ("ing", "ed", "ly", "ion", "ment", "ness", "ity", "er", "al", "ic", "ous", "ive", "able", "ist", "s")
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|\w+(?:'\w+)*|'\w+|[^\w\s]")
-_CLITIC = re.compile(r"(?='s$|'re$|n't$|'ll$|'ve$|'d$|'m$)")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 
-Tokens = list[tuple[str, bool]]
+
+def words_in(tokens: list[Token]) -> list[str]:
+    return [token.text for token in tokens if token.is_word]
 
 
-def tokens_of(line: str) -> Tokens:
-    """Words and marks in order, each with whether it is a word; "don't" is two words, as in treebanks."""
-    found: Tokens = []
-    for token in _TOKEN.findall(line.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
-        if token[0].isalnum() or (token[0] == "'" and len(token) > 1):
-            found += [(part, True) for part in _CLITIC.split(token) if part]
-        else:
-            found.append((token, False))
-    return found
-
-
-def words_of(tokens: Tokens) -> list[str]:
-    return [token for token, is_word in tokens if is_word]
-
-
-def read_sentences(data: Path) -> Iterator[Tokens]:
+def read_sentences(data: Path) -> Iterator[list[Token]]:
     with gzip.open(data / "en-wiki" / "train.txt.gz", "rt", encoding="utf-8") as file:
         for line in file:
             tokens = tokens_of(line)
-            if len(words_of(tokens)) >= 3:
+            if len(words_in(tokens)) >= 3:
                 yield tokens
 
 
@@ -68,7 +54,7 @@ def frequent_words(data: Path) -> frozenset[str]:
     counts = Counter(
         word
         for tokens in read_sentences(data)
-        for word in words_of(tokens)
+        for word in words_in(tokens)
         if word.islower() and (word.isalpha() or "'" in word)
     )
     return frozenset([*(word for word, _ in counts.most_common(KEPT_WORDS)), "i"])
@@ -98,7 +84,7 @@ def write_words(data: Path, folder: Path) -> None:
     kept = frequent_words(data)
     with new_file(folder / "words.txt") as path, path.open("w", encoding="utf-8") as file:
         for tokens in read_sentences(data):
-            if len(words := words_of(tokens)) in TEACHER_LENGTHS:
+            if len(words := words_in(tokens)) in TEACHER_LENGTHS:
                 file.write(" ".join(classes_of(words, kept)) + "\n")
     with new_file(folder / "gum.dev.trees") as path:
         trees = read_treebank(data / "gum" / "gum.dev.trees", prepare="kim2019")
@@ -106,7 +92,7 @@ def write_words(data: Path, folder: Path) -> None:
         path.write_text("".join(lines), encoding="utf-8")
 
 
-def with_marks(tree: Tree, tokens: Tokens) -> Tree:
+def with_marks(tree: Tree, tokens: list[Token]) -> Tree:
     """The tree with the marks back between its words; one at the end of a phrase stands outside it."""
     places = [place for place, (_, is_word) in enumerate(tokens) if is_word]
     spans = {(places[start], places[end - 1] + 1) for start, end in tree.spans()} | {(0, len(tokens))}
@@ -115,11 +101,11 @@ def with_marks(tree: Tree, tokens: Tokens) -> Tree:
 
 def write_guides(data: Path, folder: Path, teacher: Path) -> None:
     kept, inducer = frequent_words(data), load_tree_inducer(teacher)
-    sentences = (tokens for tokens in read_sentences(data) if len(words_of(tokens)) in GUIDE_LENGTHS)
+    sentences = (tokens for tokens in read_sentences(data) if len(words_in(tokens)) in GUIDE_LENGTHS)
     numbered = enumerate(itertools.islice(sentences, GUIDES), start=1)
     with new_file(folder / "guides.trees") as path, path.open("w", encoding="utf-8") as file:
         while batch := list(itertools.islice(numbered, AT_ONCE)):
-            words = [words_of(tokens) for _, tokens in batch]
+            words = [words_in(tokens) for _, tokens in batch]
             trees = inducer.induce([classes_of(sentence, kept) for sentence in words])
             for (number, tokens), own, tree in zip(batch, words, trees, strict=True):
                 guide = tree.with_leaves(own)

@@ -166,6 +166,8 @@ def test_cost_of_every_system(run: Run) -> None:
         (["table3", "--seeds", "0"], "--seeds (0) must be at least 1"),
         (["table3", "--minutes", "0"], "--minutes (0.0) must be above 0"),
         (["table3", "--gold", "absent"], "absent: no such file or folder"),
+        (["table3", "--text", "absent"], "absent: no such file or folder"),
+        (["table3", "--text", ".", "--text-sentences", "0"], "--text-sentences (0) must be at least 1"),
         (["table3", "--scale", "debug", "--only", "gpt"], "--only (gpt) must be one of bert-mask"),
         (["cost", "--longest", "8"], "--longest (8) must be at least 16"),
     ],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from r2d2.reproduce.parsers import SCALES, SYSTEMS, pretraining_of, recipe_of, usual_systems
-from r2d2.reproduce.treebanks import Treebank, make_treebank
+from r2d2.reproduce.treebanks import TEXT, TRAIN, Treebank, make_treebank
+from r2d2.reproduce.vocabulary import load_pieces
 from r2d2.training.recipe import Recipe
 
 
@@ -18,7 +20,7 @@ def grammar(tmp_path_factory: pytest.TempPathFactory) -> Treebank:
 
 def as_if(treebank: Treebank, preparation: str) -> Treebank:
     """The same sentences, taken for those of a treebank."""
-    return Treebank(treebank.folder, "bank", preparation, None, treebank.sentences, 0)
+    return replace(treebank, source="bank", preparation=preparation)
 
 
 def recipes(scale: str, treebank: Treebank, folder: Path, minutes: float | None) -> dict[str, Recipe]:
@@ -35,6 +37,16 @@ def recipes(scale: str, treebank: Treebank, folder: Path, minutes: float | None)
         )
         for name in usual_systems(treebank)
     }
+
+
+def test_more_text_is_for_all_systems(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("quagga zebra okapi\n" * 50)
+    treebank = make_treebank(None, None, tmp_path / "out", grammar_sentences=(30, 5, 5), text=text, text_sentences=50)
+    found = recipes("debug", treebank, tmp_path, 7.0)
+    assert {tuple(source.path for source in recipe.corpus.train) for recipe in found.values()} == {(TRAIN, TEXT)}
+    pieces = load_pieces(found["r2d2"].tokenizer, tmp_path)
+    assert len(pieces.encode("quagga zebra okapi")) == 3, "the shared vocabulary is made of it too"
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -9,7 +9,7 @@ import pytest
 
 from r2d2.data.treebank import read_trees
 from r2d2.errors import InputError
-from r2d2.reproduce.treebanks import DEV, RAW_TEST, TEST, TRAIN, Treebank, make_treebank, name_of
+from r2d2.reproduce.treebanks import DEV, RAW_TEST, TEST, TEXT, TRAIN, Treebank, make_treebank, name_of
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -114,3 +114,29 @@ def test_sinica_is_chinese_without_dependencies(tmp_path: Path) -> None:
     assert treebank.is_chinese
     assert treebank.dependencies is None
     assert treebank.sentences == {"train": 160, "dev": 20, "test": 20}
+
+
+def test_more_text_is_cut_into_words_without_punctuation(tmp_path: Path) -> None:
+    gold, text = tmp_path / "bank.trees", tmp_path / "wiki.txt"
+    gold.write_text("".join(sentence(f"dog{n}") for n in range(20)))
+    text.write_text(
+        "Too short.\nThe cat, they say, doesn't bark.\n" + "long " * 41 + "\nIt is 5.5 m (or 6).\nNot taken now.\n"
+    )
+
+    def made(out: str, count: int = 2, file: Path | None = text) -> Treebank:
+        return make_treebank(
+            gold, None, tmp_path / out, grammar_sentences=(1, 1, 1), text=file, text_sentences=count if file else 0
+        )
+
+    treebank = made("out")
+    lines = (treebank.folder / TEXT).read_text().splitlines()
+    assert lines == ["The cat they say does n't bark", "It is 5.5 m or 6"]
+    assert f"2 sentences of {text}" in treebank.describe()
+    assert made("out") == treebank
+    with pytest.raises(InputError, match=r"holds a comparison with 2 sentences of .*wiki.txt; name another folder"):
+        made("out", 1)
+    with pytest.raises(InputError, match="holds a comparison with 2 sentences"):
+        made("out", file=None)
+    with pytest.raises(InputError, match="has only 3 lines of 3 to 40 words, not 4"):
+        made("other", 4)
+    assert not (tmp_path / "other").exists()

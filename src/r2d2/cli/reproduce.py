@@ -43,6 +43,10 @@ SeedsOption = Annotated[int, typer.Option(help="How many seeds each system is tr
 MinutesOption = Annotated[
     float | None, typer.Option(help="Minutes of training a seed; by default 10 on the grammar, 45 on a treebank.")
 ]
+TextOption = Annotated[
+    Path | None, typer.Option(help="Raw text to train on beside the treebank's own, a sentence a line.")
+]
+TextSentencesOption = Annotated[int, typer.Option(help="How many of its sentences, of 3 to 40 words, are taken.")]
 
 reproduce_app = typer.Typer(no_args_is_help=True, help="Reproduce the paper's tables.", rich_markup_mode=None)
 
@@ -107,6 +111,8 @@ def _add_parsing_table(name: str, about: str) -> None:
     def command(
         gold: GoldOption = None,
         dependencies: DependenciesOption = None,
+        text: TextOption = None,
+        text_sentences: TextSentencesOption = 20_000,
         scale: ScaleOption = "small",
         seeds: SeedsOption = 4,
         minutes: MinutesOption = None,
@@ -115,7 +121,8 @@ def _add_parsing_table(name: str, about: str) -> None:
         data: DataOption = Path("data"),
         draw: DrawOption = False,
     ) -> None:
-        _compare(name, gold, dependencies, scale, seeds, minutes, only or [], out, data, draw)
+        more = None if text is None else (text, text_sentences)
+        _compare(name, gold, dependencies, more, scale, seeds, minutes, only or [], out, data, draw)
 
 
 _add_parsing_table("table3", "Parsing: unlabelled F1 of all systems, over words and word pieces.")
@@ -144,6 +151,7 @@ def _compare(
     name: str,
     gold: Path | None,
     dependencies: Path | None,
+    more: tuple[Path, int] | None,
     scale: str,
     seeds: int,
     minutes: float | None,
@@ -165,12 +173,22 @@ def _compare(
     from r2d2.reproduce.treebanks import make_treebank, name_of
 
     size = parsers.SCALES[scale]
-    for path in (gold, dependencies):
+    text, text_sentences = more or (None, 0)
+    if text is not None and text_sentences < 1:
+        raise InputError(f"--text-sentences ({text_sentences}) must be at least 1")
+    for path in (gold, dependencies, text):
         if path is not None and not path.exists():
             raise InputError(f"{path}: no such file or folder")
     folder = out / f"parsing-{name_of(gold)}-{scale}"
     with _stoppable():
-        treebank = make_treebank(gold, dependencies, folder, grammar_sentences=size.grammar_sentences)
+        treebank = make_treebank(
+            gold,
+            dependencies,
+            folder,
+            grammar_sentences=size.grammar_sentences,
+            text=text,
+            text_sentences=text_sentences,
+        )
         wanted = choose_rows(list(parsers.SYSTEMS), parsers.usual_systems(treebank), only)
         budget = size.minutes_on(treebank) if minutes is None else minutes
         trained = "trained for the published epochs" if budget is None else f"{budget:g} minutes of training a seed"

@@ -93,7 +93,7 @@ class Table1:
         return self._training(row, rate, scale.epochs[row.epochs])
 
     def _training(self, row: Row, rate: float, epochs: int) -> Recipe:
-        tokenizer = shared_tokenizer(self.scale.vocabulary, self.scale.train, self.data, self.folder)
+        tokenizer = shared_tokenizer(self.scale.vocabulary, [self.scale.train], self.data, self.folder)
         return recipe_of(row, self.scale, data=self.data, tokenizer=tokenizer, rate=rate, epochs=epochs, seed=self.seed)
 
     def _test(self, folder: Path) -> dict[str, Any]:

@@ -160,7 +160,7 @@ class Table2:
         return {"lengths": [len(sentence) for sentence in self._sentences()]}
 
     def _pieces(self) -> Pieces:
-        section = shared_tokenizer(self.scale.vocabulary, self.scale.train, self.data, self.folder)
+        section = shared_tokenizer(self.scale.vocabulary, [self.scale.train], self.data, self.folder)
         return load_pieces(section, self.data)
 
     def _sentences(self) -> list[list[int]]:

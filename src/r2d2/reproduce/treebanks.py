@@ -9,6 +9,9 @@ Chinese Treebank        a folder of its files, chtb_N: 271-300 to test on, 301-3
 files train, dev, test  a folder of files with these words in their names. Without a test file, dev is tested on, and
                         the last tenth of train is for choosing
 one file                its last tenth to test on, the tenth before to choose by
+
+More text to train on may be added to that of the train part: sentences of raw text, a line each, cut into words and
+without punctuation, as the prepared trees are.
 """
 
 from __future__ import annotations
@@ -16,11 +19,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from r2d2.data.grammar import generate
+from r2d2.data.plain_words import words_of
 from r2d2.data.preparation import prepare
 from r2d2.data.tag_sets import guess_preparation
+from r2d2.data.text_files import find_files, read_lines
 from r2d2.data.treebank import Place, prepare_each
 from r2d2.data.treebank_files import find_treebank_files, read_tree_file, section_of
 from r2d2.errors import InputError
@@ -29,6 +35,7 @@ from r2d2.writing import new_folder
 
 FOLDER, FACTS = "treebank", "treebank.json"
 TRAIN, DEV, TEST, RAW_TEST = "train.trees", "dev.trees", "test.trees", "test.raw.trees"
+TEXT, TEXT_LENGTHS = "text.txt", range(3, 41)  # in words
 GRAMMAR = "grammar"
 PENN_TRAIN, PENN_DEV, PENN_TEST = range(2, 22), range(22, 23), range(23, 24)
 CHINESE_TEST, CHINESE_DEV = range(271, 301), range(301, 326)
@@ -49,7 +56,8 @@ class Parts:
 
 @dataclass(frozen=True)
 class Treebank:
-    """A parted treebank in a folder. `dependencies` is a CoNLL file; without one, head rules are tried."""
+    """A parted treebank in a folder. `dependencies` is a CoNLL file; without one, head rules are tried. `text` names a
+    file of raw text, of which so many `text_sentences` are there to be trained on too."""
 
     folder: Path
     source: str
@@ -57,6 +65,8 @@ class Treebank:
     dependencies: str | None
     sentences: dict[str, int]
     emptied: int
+    text: str | None
+    text_sentences: int
 
     @property
     def is_chinese(self) -> bool:
@@ -73,7 +83,8 @@ class Treebank:
     def describe(self) -> str:
         counts = ", ".join(f"{count:,} {part}" for part, count in self.sentences.items())
         emptied = f"; {self.emptied:,} sentences without a word left out" if self.emptied else ""
-        return f"{self.source}, preparation {self.preparation}: {counts}{emptied}"
+        text = f"; and {self.text_sentences:,} sentences of {self.text}" if self.text else ""
+        return f"{self.source}, preparation {self.preparation}: {counts}{emptied}{text}"
 
 
 def name_of(gold: Path | None) -> str:
@@ -84,22 +95,47 @@ def name_of(gold: Path | None) -> str:
 
 
 def make_treebank(
-    gold: Path | None, dependencies: Path | None, folder: Path, *, grammar_sentences: tuple[int, int, int]
+    gold: Path | None,
+    dependencies: Path | None,
+    folder: Path,
+    *,
+    grammar_sentences: tuple[int, int, int],
+    text: Path | None = None,
+    text_sentences: int = 0,
 ) -> Treebank:
-    """Part a treebank, or the grammar's sentences, or find it parted in the folder."""
+    """Part a treebank, or the grammar's sentences, or find it parted in the folder.
+
+    With `text`, its first `text_sentences` of 3 to 40 words are taken too.
+    """
     place = folder / FOLDER
+    source = GRAMMAR if gold is None else str(gold)
     if not place.is_dir():
         parts = _grammar(grammar_sentences) if gold is None else _parted(gold)
         if dependencies is not None:
             parts = Parts(parts.train, parts.dev, parts.test, str(dependencies))
-        _write(parts, GRAMMAR if gold is None else str(gold), place)
+        more = [] if text is None else _words(text, text_sentences)
+        _write(parts, source, place, None if text is None else str(text), more)
     facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
-    if facts["source"] != (GRAMMAR if gold is None else str(gold)):
-        raise InputError(f"{folder} holds a comparison on {facts['source']}; name another folder with --out")
-    return Treebank(place, **facts)
+    found = Treebank(place, **facts)
+    if found.source != source:
+        raise InputError(f"{folder} holds a comparison on {found.source}; name another folder with --out")
+    wanted = None if text is None else str(text)
+    if found.text != wanted or (text is not None and found.text_sentences != text_sentences):
+        told = f"{found.text_sentences:,} sentences of {found.text}" if found.text else "no other text"
+        raise InputError(f"{folder} holds a comparison with {told}; name another folder with --out")
+    return found
 
 
-def _write(parts: Parts, source: str, place: Path) -> None:
+def _words(text: Path, count: int) -> list[str]:
+    sentences = (words_of(line) for file in find_files([text]) for _, line in read_lines(file))
+    taken = list(islice((words for words in sentences if len(words) in TEXT_LENGTHS), count))
+    if len(taken) < count:
+        shortest, longest = TEXT_LENGTHS[0], TEXT_LENGTHS[-1]
+        raise InputError(f"{text} has only {len(taken):,} lines of {shortest} to {longest} words, not {count:,}")
+    return [" ".join(words) for words in taken]
+
+
+def _write(parts: Parts, source: str, place: Path, text: str | None, sentences: Sequence[str]) -> None:
     preparation = guess_preparation((tree for _, tree in parts.train), source)
     named = {TRAIN: parts.train, DEV: parts.dev, TEST: parts.test}
     emptied = 0
@@ -112,12 +148,16 @@ def _write(parts: Parts, source: str, place: Path) -> None:
                 raise InputError(f"{source}: there is no tree for {name}")
             _write_trees(kept, folder / name)
         _write_trees([prepare(tree, "none") for _, tree in parts.test], folder / RAW_TEST)
+        if sentences:
+            (folder / TEXT).write_text("".join(f"{words}\n" for words in sentences), encoding="utf-8")
         facts = {
             "source": source,
             "preparation": preparation,
             "dependencies": parts.dependencies,
             "sentences": {name.removesuffix(".trees"): len(trees) for name, trees in named.items()},
             "emptied": emptied,
+            "text": text,
+            "text_sentences": len(sentences),
         }
         (folder / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from r2d2.data.pieces import Pieces, train_wordpiece
@@ -21,18 +22,18 @@ def check_data(sources: list[Source], vocabulary: int | str | None, data: Path) 
 
 
 def shared_tokenizer(
-    vocabulary: int | str, source: Source, data: Path, folder: Path, *, chinese: bool = False
+    vocabulary: int | str, sources: Sequence[Source], data: Path, folder: Path, *, chinese: bool = False
 ) -> TokenizerSection:
-    """A vocabulary file below `data`, or so many pieces made once of a text, in the folder of the table.
+    """A vocabulary file below `data`, or so many pieces made once of texts, in the folder of the table.
 
-    All of a text file is used, also where rows are trained on a part of it.
+    All of a file is used, also where rows are trained on a part of it.
     """
     if isinstance(vocabulary, str):
         return TokenizerSection(vocab=vocabulary, chinese=chinese)
     place = folder / TOKENIZER
     if not place.is_dir():
-        whole = Source(source.path, source.format, prepare=source.prepare) if source.path else source
-        pieces = train_wordpiece(Texts([whole], data, 0), vocabulary, chinese=chinese)
+        whole = [Source(one.path, one.format, prepare=one.prepare) if one.path else one for one in sources]
+        pieces = train_wordpiece(Texts(whole, data, 0), vocabulary, chinese=chinese)
         with new_folder(place) as unfinished:
             pieces.save(unfinished)
     return TokenizerSection(folder=str(place.resolve()), chinese=chinese)
