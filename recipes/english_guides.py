@@ -2,15 +2,17 @@
 
     python recipes/english_guides.py words DATA GUIDES         # GUIDES/words.txt and gum.dev.trees, for the teacher
     r2d2 train english-teacher corpus.root=GUIDES --out runs/english-teacher
-    python recipes/english_guides.py guides DATA GUIDES runs/english-teacher/model      # GUIDES/guides.trees
+    python recipes/english_guides.py guides DATA GUIDES runs/english-teacher/model ...  # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
 
 DATA is the folder that holds en-wiki/ and gum/; the last command finds the guides if GUIDES is DATA/english-small.
 
 The teacher, a compound PCFG, reads sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as
-they are, all others by class, such as `xing` for those in -ing and `capx` for names. Its trees, of sentences of 5 to 32
-words, guide R2D2: every other one with the punctuation put back between the words. No tree that a person drew is learnt
-from; those of gum.dev are for choosing checkpoints.
+they are, all others by class, such as `xing` for those in -ing and `capx` for names. Several, trained with other seeds,
+are better than one. Of sentences of 5 to 32 words they tell how probable each span is. The guide of a sentence is the
+tree whose spans are most probable in the mean, where spans that end with the sentence have half a vote more: what
+English is known for, and what these grammars are bad at. Every other guide has the punctuation put back between the
+words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
 """
 
 from __future__ import annotations
@@ -20,19 +22,28 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
+from r2d2.baselines.compound_pcfg import CompoundPCFG
+from r2d2.baselines.compound_pcfg_mbr import most_expected_trees
+from r2d2.data.batches import collate, group_by_length
+from r2d2.data.pieces import Pieces
 from r2d2.data.plain_words import Token, tokens_of
 from r2d2.data.treebank import read_treebank
-from r2d2.evaluation.tree_inducers import load_tree_inducer
+from r2d2.model.loading import load_weights
 from r2d2.trees import Tree, write_brackets
 from r2d2.writing import new_file
 
 KEPT_WORDS = 2000
 TEACHER_LENGTHS, GUIDE_LENGTHS = range(4, 21), range(5, 33)
-GUIDES, LONGEST_WITH_MARKS, AT_ONCE = 24_000, 59, 1000
+GUIDES, LONGEST_WITH_MARKS = 24_000, 59
+AT_ONCE, TOKENS_AT_ONCE = 1000, 768
+RIGHT_VOTE = 0.5
 SUFFIXES = ("ing", "ed", "ly", "ion", "ment", "ness", "ity", "er", "al", "ic", "ous", "ive", "able", "ist", "s")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 
@@ -93,20 +104,52 @@ def write_words(data: Path, folder: Path) -> None:
 
 
 def with_marks(tree: Tree, tokens: list[Token]) -> Tree:
-    """The tree with the marks back between its words; one at the end of a phrase stands outside it."""
-    places = [place for place, (_, is_word) in enumerate(tokens) if is_word]
-    spans = {(places[start], places[end - 1] + 1) for start, end in tree.spans()} | {(0, len(tokens))}
-    return Tree.from_spans([token for token, _ in tokens], sorted(spans, key=lambda span: (span[0], -span[1])))
+    """A binary tree with the marks back between its words. A mark joins the largest phrase that ends before it."""
+    places = [place for place, token in enumerate(tokens) if token.is_word]
+    n, last = len(places), places[-1] + 1
+    phrases = {*tree.spans(), *((word, word + 1) for word in range(n))}
+    spans = {(places[start], places[end - 1] + 1) for start, end in phrases}
+    for start, end in phrases:
+        middle = max((stop for stop in range(start + 1, end) if (start, stop) in phrases), default=start)
+        if middle > start:  # the marks between its two parts
+            spans |= {(places[start], mark + 1) for mark in range(places[middle - 1] + 1, places[middle])}
+    spans |= {(places[0], mark + 1) for mark in range(last, len(tokens))}
+    spans |= {(mark, len(tokens)) for mark in range(places[0])}
+    in_order = sorted((span for span in spans if span[1] - span[0] > 1), key=lambda span: (span[0], -span[1]))
+    return Tree.from_spans([token.text for token in tokens], in_order)
 
 
-def write_guides(data: Path, folder: Path, teacher: Path) -> None:
-    kept, inducer = frequent_words(data), load_tree_inducer(teacher)
+class Teachers:
+    """Compound PCFGs that read the same words."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.readers = [(load_weights(CompoundPCFG, folder).eval(), Pieces.load(folder)) for folder in folders]
+
+    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+        """The trees over positions that are expected to have most spans right."""
+        trees: dict[int, Tree] = {}
+        for numbers in group_by_length([len(words) for words in sentences], tokens=TOKENS_AT_ONCE, sentences=32):
+            batch = [sentences[number] for number in numbers]
+            lengths = torch.tensor([len(words) for words in batch])
+            spans = torch.stack([posteriors(model, pieces, batch) for model, pieces in self.readers]).mean(0)
+            spans[torch.arange(len(batch)), :, lengths] += RIGHT_VOTE
+            trees |= zip(numbers, most_expected_trees(spans, lengths), strict=True)
+        return [trees[number] for number in range(len(sentences))]
+
+
+def posteriors(model: CompoundPCFG, pieces: Pieces, sentences: Sequence[Sequence[str]]) -> Tensor:
+    inputs = collate([pieces.encode(words).ids for words in sentences], model.config.pad_token_id)
+    return model.span_posteriors(inputs["input_ids"], inputs["attention_mask"])
+
+
+def write_guides(data: Path, folder: Path, teachers: Teachers) -> None:
+    kept = frequent_words(data)
     sentences = (tokens for tokens in read_sentences(data) if len(words_in(tokens)) in GUIDE_LENGTHS)
     numbered = enumerate(itertools.islice(sentences, GUIDES), start=1)
     with new_file(folder / "guides.trees") as path, path.open("w", encoding="utf-8") as file:
         while batch := list(itertools.islice(numbered, AT_ONCE)):
             words = [words_in(tokens) for _, tokens in batch]
-            trees = inducer.induce([classes_of(sentence, kept) for sentence in words])
+            trees = teachers.trees([classes_of(sentence, kept) for sentence in words])
             for (number, tokens), own, tree in zip(batch, words, trees, strict=True):
                 guide = tree.with_leaves(own)
                 if number % 2 and len(own) < len(tokens) <= LONGEST_WITH_MARKS:
@@ -118,8 +161,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["words", data, folder]:
             write_words(Path(data), Path(folder))
-        case ["guides", data, folder, teacher]:
-            write_guides(Path(data), Path(folder), Path(teacher))
+        case ["guides", data, folder, _, *_]:
+            write_guides(Path(data), Path(folder), Teachers([Path(teacher) for teacher in arguments[3:]]))
         case _:
             sys.exit(__doc__)
 

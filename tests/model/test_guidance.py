@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import pytest
 import torch
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 
 from r2d2.data.batches import collate_guides
 from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
-from r2d2.model.guidance import guidance_loss, merge_ranks
+from r2d2.model.guidance import GuidedNoise, guidance_loss, merge_ranks
 
 LENGTHS = [7, 3, 9]
-GUIDES = [[0, 2, 2, 7, 0, 7], [], [0, 9, 4, 6]]
+GUIDES = [[0, 2, 2, 7, 0, 7], [], [0, 9, 4, 6, 3, 6, 6, 8]]
 
 
 @pytest.fixture
@@ -39,15 +40,44 @@ def batch() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randint(20, 40, mask.shape, generator=torch.Generator().manual_seed(1)) * mask, mask
 
 
+def crosses(span: tuple[int, int], phrases: Iterable[tuple[int, int]]) -> bool:
+    i, j = span
+    return any(a < i < b < j or i < a < j < b for a, b in phrases)
+
+
 def test_every_cell_of_a_guided_sentence_counts_once(model: R2D2ForBidirectionalLM, batch) -> None:
-    chart = model.eval().model.induce(*batch)
-    expected = 0.0
-    for b, guide in enumerate(GUIDES):
-        phrases = set(zip(guide[::2], guide[1::2], strict=True))
-        for (start, end), log_p in zip(chart.cells(b), chart.log_p(b).tolist(), strict=True):
-            if guide and end - start > 1:
-                expected -= log_p if (start, end) in phrases else math.log1p(-math.exp(log_p))
-    assert guidance_loss(chart, collate_guides(GUIDES, longest=9)).item() == pytest.approx(expected, rel=1e-4)
+    """As a phrase if it is one and its split agrees with the guide too."""
+    guide = collate_guides(GUIDES, longest=9)
+    chart = model.eval().model.induce(*batch, guide=guide)
+    expected, right, wrong = 0.0, 0, 0
+    for b, bounds in enumerate(GUIDES):
+        phrases = set(zip(bounds[::2], bounds[1::2], strict=True))
+        forest = chart.forest(b)
+        for cell, log_p in enumerate(forest.log_p.tolist()):
+            start, end = int(forest.start[cell]), int(forest.end[cell])
+            if phrases and end - start > 1:
+                at = int(forest.at[cell, forest.score[cell].argmax()])
+                agrees = not crosses((start, at), phrases) and not crosses((at, end), phrases)
+                is_phrase = (start, end) in phrases
+                right, wrong = right + (is_phrase and agrees), wrong + (is_phrase and not agrees)
+                expected -= log_p if is_phrase and agrees else math.log1p(-math.exp(log_p))
+    assert right > 0
+    assert wrong > 0
+    assert guidance_loss(chart, guide).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_phrases_are_told_their_split_every_other_time() -> None:
+    ranks = merge_ranks(collate_guides([[0, 4, 0, 3, 1, 3]], longest=5))
+    cells = 2000
+    sentence, start = torch.zeros(cells, dtype=torch.long), torch.zeros(cells, dtype=torch.long)
+    at = torch.tensor([1, 2, 3]).expand(cells, 3)
+    torch.manual_seed(0)
+    noise = GuidedNoise(ranks)
+    drawn = noise(sentence, start, torch.full_like(start, 4), at).argmax(dim=1)
+    told = (drawn == 2).float().mean().item()  # (0, 3) and a word
+    assert told == pytest.approx(0.5 + 0.5 / 3, abs=0.05)
+    unguided = noise(sentence, start, torch.full_like(start, 5), at).argmax(dim=1)
+    assert (unguided == 2).float().mean().item() == pytest.approx(1 / 3, abs=0.05)
 
 
 def test_the_loss_is_added_as_often_as_guidance_says(model: R2D2ForBidirectionalLM, batch) -> None:
@@ -63,8 +93,8 @@ def test_the_loss_is_added_as_often_as_guidance_says(model: R2D2ForBidirectional
 
 
 def test_without_a_guide_nothing_is_learnt_from_trees(model: R2D2ForBidirectionalLM, batch) -> None:
-    chart = model.model.induce(*batch)
-    assert guidance_loss(chart, collate_guides([[], [], []], longest=9)).item() == 0.0
+    guide = collate_guides([[], [], []], longest=9)
+    assert guidance_loss(model.model.induce(*batch, guide=guide), guide).item() == 0.0
 
 
 @pytest.mark.parametrize("m", [2, 4])
@@ -90,7 +120,8 @@ def test_a_model_learns_the_trees_of_its_guides(model: R2D2ForBidirectionalLM, b
 def test_certain_p_gives_a_finite_loss_and_gradient(model: R2D2ForBidirectionalLM, batch) -> None:
     with torch.no_grad():
         model.model.composition.score.bias.fill_(200.0)
-    loss = guidance_loss(model.model.induce(*batch), collate_guides(GUIDES, longest=9))
+    guide = collate_guides(GUIDES, longest=9)
+    loss = guidance_loss(model.model.induce(*batch, guide=guide), guide)
     loss.backward()
     assert loss.isfinite()
     assert all(parameter.grad.isfinite().all() for parameter in model.model.composition.parameters())
@@ -103,21 +134,20 @@ def test_ranks_tell_phrases_from_spans_that_cross_them(data: st.DataObject) -> N
     phrases = data.draw(st.lists(st.sampled_from(spans), min_size=1, max_size=5))
     guided, free = merge_ranks(collate_guides([[bound for span in phrases for bound in span], []], longest=n))
     for i, j in spans:
-        crosses = any(a < i < b < j or i < a < j < b for a, b in phrases)
-        assert guided[i, j] == (0 if (i, j) in phrases else 1 + crosses)
+        assert guided[i, j] == (0 if (i, j) in phrases else 1 + crosses((i, j), phrases))
     assert (free == 1).all()
 
 
-def test_merges_follow_the_guide(model: R2D2ForBidirectionalLM, batch) -> None:
-    """Where every pair is a candidate all phrases become cells, and no merge crosses one; unguided, it is chance."""
+@pytest.mark.parametrize("m", [2, 3, 4])
+def test_merges_follow_the_guide(model: R2D2ForBidirectionalLM, batch, m: int) -> None:
+    """All phrases become cells, and no merge crosses one; where the guide says nothing, it is chance."""
     ids, mask = batch
     tree = [0, 2, 3, 5, 2, 5, 0, 5, 5, 7, 0, 7]
     guide = collate_guides([tree, [], [0, 9, 4, 8, 1, 4]], longest=9)
     with torch.no_grad():
-        charts = [model.model.induce(ids, mask, m=2, merges="guide", guide=guide) for _ in range(5)]
+        charts = [model.model.induce(ids, mask, m=m, merges="guide", guide=guide) for _ in range(5)]
     for chart in charts:
         assert {*zip(tree[::2], tree[1::2], strict=True)} <= {*chart.cells(0)}
-        assert {(4, 8), (1, 4)} <= {*chart.merges(2)}
-        for i, j in chart.merges(2):
-            assert not any(a < i < b < j or i < a < j < b for a, b in [(4, 8), (1, 4)])
+        assert {(4, 8), (1, 4)} <= {*chart.cells(2)}
+        assert not any(crosses(merge, [(4, 8), (1, 4)]) for merge in chart.merges(2))
     assert len({tuple(chart.merges(2)) for chart in charts}) > 1

@@ -103,10 +103,22 @@ class CompoundPCFG(PreTrainedModel):
     ) -> list[Tree]:
         """Trees over positions by minimum Bayes risk. With `words`, the spans of each sentence's words, no constituent
         cuts a word."""
+        spans, lengths, forbidden = self._posteriors(input_ids, attention_mask, words)
+        return most_expected_trees(spans, lengths, forbidden)
+
+    def span_posteriors(
+        self, input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None = None
+    ) -> Float[Tensor, "b n1 n1"]:
+        """For every span (start, end) how probable it is that the sentence's tree has it."""
+        return self._posteriors(input_ids, attention_mask, None)[0]
+
+    def _posteriors(
+        self, input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None, words: Families | None
+    ) -> tuple[Float[Tensor, "b n1 n1"], Int[Tensor, " b"], Bool[Tensor, "b n1 n1"] | None]:
         grammars, lengths, forbidden = self._ready_to_parse(input_ids, attention_mask, words)
         with torch.autocast(input_ids.device.type, enabled=False):
             expected = outside(InsideChart(grammars, lengths, forbidden))
-        return most_expected_trees(expected.spans, lengths, forbidden)
+        return expected.spans, lengths, forbidden
 
     def predict_viterbi(
         self,

@@ -66,15 +66,16 @@ class Chart:
         order: Sequence[int],
         merged: Sequence[Int[Tensor, " _"]],
         compositions: int,
+        drawn: Int[Tensor, " r"] | None = None,
     ) -> None:
         """`order[x]` is the caller's number of the x-th sentence inside the chart, `lengths[x]` its length, and
-        `merged[t]` the cells merged at step t, for the first sentences."""
+        `merged[t]` the cells merged at step t, for the first sentences; `drawn` has for each cell the split it took."""
         self.compositions = compositions
         """How many times f was evaluated, padding not counted."""
         self._e, self._log_p, self._log_p_tree = e, log_p, log_p_tree
         self._cells = cells
         self._lengths, self._merged = lengths, merged
-        self._order = order
+        self._order, self._drawn = order, drawn
         self._inside = {original: inside for inside, original in enumerate(order)}
 
     def cells(self, sentence: int) -> list[Span]:
@@ -187,6 +188,11 @@ class Chart:
         rows = len(self._e)
         order = torch.tensor([*self._order, 0], device=self._e.device)  # the last is for the null cell, sentence -1
         return order[self._cells.sentence[:rows]], self._cells.start[:rows], self._cells.end[:rows]
+
+    def drawn_boundaries(self) -> Int[Tensor, " r"]:
+        """Where the split that each of those rows has taken cuts it, with the noise there was; 0 for leaves."""
+        assert self._drawn is not None, "the draws were not kept"
+        return self._cells.at[: len(self._drawn)].gather(1, self._drawn.unsqueeze(1)).squeeze(1)
 
     def _root_id(self, sentence: int) -> int:
         # The whole sentence is the longest cell from its first unit.

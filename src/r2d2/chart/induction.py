@@ -66,18 +66,22 @@ def induce_values(
     noise: Noise | None = None,
     random_merges: bool = False,
     merge_ranks: Int[Tensor, "b n1 n1"] | None = None,
+    keep_draws: bool = False,
 ) -> Chart:
     """The same where the values of cells are computed in a way of their own, from leaves that may be anything.
 
     With `random_merges` FIND is given a p by chance for every cell, so that pruning explores as the noise does. With
-    `merge_ranks` as well, a candidate (i, j) comes before all those whose merge_ranks[b, i, j] is higher.
+    `merge_ranks` as well, a span (i, j) comes before all those whose merge_ranks[b, i, j] is higher, in the choice of
+    merges and in the trees that FIND's candidates come from. `keep_draws` asks for `Chart.drawn_boundaries`.
     """
     check_threshold(m)
     if not lengths or min(lengths) < 1:
         raise InputError(f"lengths ({list(lengths)}) must all be at least 1")
     if len(lengths) != leaves.shape[0] or max(lengths) > leaves.shape[1]:
         raise InputError(f"lengths ({list(lengths)}) do not fit leaves of shape {tuple(leaves.shape)}")
-    induction = _Induction(leaves, lengths, make_values, m, protected_spans, noise, random_merges, merge_ranks)
+    induction = _Induction(
+        leaves, lengths, make_values, m, protected_spans, noise, random_merges, merge_ranks, keep_draws
+    )
     for width in range(2, induction.rows + 1):
         induction.grow(width)
     for _ in range(max(lengths) - induction.rows):
@@ -98,6 +102,7 @@ class _Induction:
         noise: Noise | None,
         random_merges: bool,
         merge_ranks: Tensor | None,
+        keep_draws: bool,
     ) -> None:
         device = leaves.device
         order = sorted(range(len(lengths)), key=lambda sentence: -lengths[sentence])
@@ -119,6 +124,7 @@ class _Induction:
         self.merge_ranks = merge_ranks
         cells = Cells(capacity, max(self.rows - 1, 1), len(lengths), longest, log_p.dtype, device)
         make_bookkeeping = NativeBookkeeping if native_can_serve(log_p) else TensorBookkeeping
+        self.drawn = torch.zeros_like(cells.start) if keep_draws else None
         self.bookkeeping: Bookkeeping = make_bookkeeping(cells, self.lengths, self.rows, protected)
 
     def grow(self, width: int) -> None:
@@ -133,12 +139,26 @@ class _Induction:
     def _compute(self, new: NewCells | None) -> None:
         if new is None:
             return
-        _, log_p_tree = self.values.compute(new.pairs, self._draw(new))
-        self.bookkeeping.record(new, log_p_tree)
+        noise = self._draw(new)
+        _, log_p_tree = self.values.compute(new.pairs, noise)
+        if self.drawn is not None:
+            noisy = log_p_tree if noise is None else log_p_tree + noise.to(log_p_tree.dtype)
+            self.drawn[new.rows] = noisy.argmax(dim=1)
         if self.random_log_p is not None and self.merge_ranks is not None:
-            cells, rows = self.bookkeeping.cells, new.rows
-            rank = self.merge_ranks[self.original[cells.sentence[rows]], cells.start[rows], cells.end[rows]]
-            self.random_log_p[rows] += LOG_P_A_RANK * rank
+            whole, parts = self._ranks(new, self.merge_ranks)
+            self.random_log_p[new.rows] += LOG_P_A_RANK * whole
+            log_p_tree = log_p_tree + LOG_P_A_RANK * parts
+        self.bookkeeping.record(new, log_p_tree)
+
+    def _ranks(self, new: NewCells, ranks: Int[Tensor, "b n1 n1"]) -> tuple[Int[Tensor, " c"], Int[Tensor, "c k"]]:
+        """The ranks of new cells, and those of the two parts of each of their splits, added."""
+        cells, rows, k = self.bookkeeping.cells, new.rows, new.pairs.left.shape[1]
+        sentence, start, end = self.original[cells.sentence[rows]], cells.start[rows], cells.end[rows]
+        at = cells.at[rows, :k]
+        of_parts = (
+            ranks[sentence.unsqueeze(1), start.unsqueeze(1), at] + ranks[sentence.unsqueeze(1), at, end.unsqueeze(1)]
+        )
+        return ranks[sentence, start, end], of_parts
 
     def _draw(self, new: NewCells) -> Float[Tensor, "c k"] | None:
         if self.noise is None:
@@ -157,6 +177,7 @@ class _Induction:
             order=self.order,
             merged=self.bookkeeping.merged(),
             compositions=self.values.compositions,
+            drawn=None if self.drawn is None else self.drawn[: len(e)],
         )
 
 

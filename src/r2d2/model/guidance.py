@@ -1,16 +1,15 @@
-"""Trees as guides: a loss that teaches p to tell the phrases of given trees from all other spans.
+"""Trees as guides: a loss that teaches p to tell the phrases of given trees from everything else in a chart.
 
 The language-model loss alone says little about the upper part of a tree: its contexts are near words. Where trees are
-known, from people or from another parser, p of a cell can learn from them directly. Every cell of the chart over two
-units or more is an example: p should be 1 if its span is a phrase of the guide, and 0 if it is not. So p~, the product
-of p over a subtree, is highest for the trees that agree with the guide, and pruning, which reads p too, keeps their
-cells.
+known, from people or from another parser, p can learn from them directly. Every cell over two units or more is an
+example: p should be 1 if its span is a phrase of the guide and the split that was drawn cuts none of the guide's
+phrases, and 0 otherwise. So p~, the product of p over a subtree, is highest for the trees that agree with the guide,
+and pruning, which reads p too, keeps their cells. Phrases take a split that agrees every other time (`GuidedNoise`):
+right and wrong splits are both to be seen.
 
 Which cells there are is up to the model, as in any training. A model that knows little merges units that the guide
 keeps apart, and then no cell is left for the larger phrases, and nothing is learnt of them. With `merge_ranks` pruning
-follows the guide, and all its phrases become cells; with m = 2, where every pair of units is a candidate, surely.
-
-The cell's log p is that of the split that was drawn, and the straight-through gradient reaches the other splits too.
+follows the guide, and its phrases become cells.
 """
 
 from __future__ import annotations
@@ -19,8 +18,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from r2d2.chart import Chart
+from r2d2.chart import Chart, gumbel_noise
 
+PHRASE, CROSSES = 0, 2  # ranks
+SHARE_TOLD = 0.5
+CERTAIN = 1e3  # far above any other noise
 LARGEST_LOG_P = -1e-6  # so that log(1 - p) stays finite
 
 
@@ -30,8 +32,27 @@ def guidance_loss(chart: Chart, guide: Int[Tensor, "b n1 n1"]) -> Float[Tensor, 
     sentence, start, end = chart.all_places()
     label = guide[sentence, start, end]
     counts = (end - start > 1) & (label >= 0)
-    log_p, is_phrase = chart.all_log_p[counts].clamp(max=LARGEST_LOG_P), label[counts].bool()
-    return -torch.where(is_phrase, log_p, torch.log(-torch.expm1(log_p))).sum()
+    sentence, start, end, at = sentence[counts], start[counts], end[counts], chart.drawn_boundaries()[counts]
+    ranks = merge_ranks(guide)
+    agrees = label[counts].bool() & (ranks[sentence, start, at] < CROSSES) & (ranks[sentence, at, end] < CROSSES)
+    log_p = chart.all_log_p[counts].clamp(max=LARGEST_LOG_P)
+    return -torch.where(agrees, log_p, torch.log(-torch.expm1(log_p))).sum()
+
+
+class GuidedNoise:
+    """Gumbel noise, under which a phrase of the guide takes a split that agrees with the guide every other time."""
+
+    def __init__(self, ranks: Int[Tensor, "b n1 n1"]) -> None:
+        self.ranks = ranks
+
+    def __call__(
+        self, sentence: Int[Tensor, " c"], start: Int[Tensor, " c"], end: Int[Tensor, " c"], at: Int[Tensor, "c k"]
+    ) -> Float[Tensor, "c k"]:
+        noise = gumbel_noise(sentence, start, end, at)
+        told = (self.ranks[sentence, start, end] == PHRASE) & (torch.rand(len(at), device=at.device) < SHARE_TOLD)
+        sentence, start, end = sentence.unsqueeze(1), start.unsqueeze(1), end.unsqueeze(1)
+        agrees = (self.ranks[sentence, start, at] < CROSSES) & (self.ranks[sentence, at, end] < CROSSES)
+        return noise + CERTAIN * (agrees & told.unsqueeze(1))
 
 
 def merge_ranks(guide: Int[Tensor, "b n1 n1"]) -> Int[Tensor, "b n1 n1"]:
@@ -42,7 +63,7 @@ def merge_ranks(guide: Int[Tensor, "b n1 n1"]) -> Int[Tensor, "b n1 n1"]:
     begins_before = _any_before(phrase, dim=1) & forwards  # a phrase (a, j) with a < i
     ends_after = _any_after(phrase, dim=2) & forwards  # a phrase (i, e) with e > j
     crossed = _any_before(begins_before, dim=2) | _any_after(ends_after, dim=1)  # it ends, or begins, inside (i, j)
-    return torch.where(phrase, 0, 1 + crossed.long())
+    return torch.where(phrase, PHRASE, 1 + crossed.long())
 
 
 def _any_before(values: Bool[Tensor, "b n1 n1"], dim: int) -> Bool[Tensor, "b n1 n1"]:

@@ -21,6 +21,7 @@ from r2d2.chart import (
     CellValues,
     Chart,
     MakeValues,
+    Noise,
     SharedValues,
     SpanFamily,
     Threshold,
@@ -31,7 +32,7 @@ from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
 from r2d2.model.cross_entropy import linear_cross_entropy
 from r2d2.model.fast_values import FastValues
-from r2d2.model.guidance import guidance_loss, merge_ranks
+from r2d2.model.guidance import GuidedNoise, guidance_loss, merge_ranks
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.model.tree_lstm import TreeLSTM
 
@@ -131,15 +132,18 @@ class R2D2Model(R2D2PreTrainedModel):
     ) -> Chart:
         """The chart itself; the arguments are those of `forward`."""
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
+        ranks = None if guide is None else merge_ranks(guide)
+        noise: Noise = gumbel_noise if ranks is None else GuidedNoise(ranks)
         return induce_values(
             self.composition.leaves(self.embedding(input_ids)),
             lengths,
             self._make_values(self.config.temperature if temperature is None else temperature),
             self.config.m if m is None else m,
             protected_spans=protected_spans,
-            noise=gumbel_noise if (self.training if sample is None else sample) else None,
+            noise=noise if (self.training if sample is None else sample) else None,
             random_merges=merges != "best",
-            merge_ranks=merge_ranks(guide) if merges == "guide" and guide is not None else None,
+            merge_ranks=ranks if merges == "guide" else None,
+            keep_draws=guide is not None,
         )
 
     @torch.no_grad()
