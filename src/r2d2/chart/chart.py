@@ -6,6 +6,7 @@ Tensors keep their gradients.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -124,25 +125,24 @@ class Chart:
 
     def tree_cells(self, sentence: int) -> list[TreeCell]:
         """The cells of that tree over two units or more, parents before children, left before right."""
-        host, values = self._host, self._host_values
+        lists, tree_lists = self._host.lists, self._host_values.lists
         pending = [self._root_id(sentence)]
         cells = []
         while pending:
             cell = pending.pop()
-            start, end = int(host.start[cell]), int(host.end[cell])
+            start, end = lists.start[cell], lists.end[cell]
             if end - start > 1:
-                margin = float(values.margin[cell])
+                margin = tree_lists.margin[cell]
                 cells.append(
                     TreeCell(
                         start,
                         end,
-                        float(values.log_p[cell]),
-                        float(values.log_p_tree[cell]),
-                        margin if np.isfinite(margin) else None,
+                        tree_lists.log_p[cell],
+                        tree_lists.log_p_tree[cell],
+                        margin if math.isfinite(margin) else None,
                     )
                 )
-                best = int(host.best[cell])
-                pending += [int(host.right[cell, best]), int(host.left[cell, best])]
+                pending += (lists.best_right[cell], lists.best_left[cell])
         return cells
 
     def forest(self, sentence: int) -> Forest:
@@ -227,6 +227,16 @@ class _HostCells:
         self.best = fetch(cells.score.argmax(dim=1))
         self.merged = [step.cpu().numpy() for step in merged]
 
+    @cached_property
+    def lists(self) -> _WalkedCells:
+        each = np.arange(len(self.best))
+        return _WalkedCells(
+            self.start.tolist(),
+            self.end.tolist(),
+            self.left[each, self.best].tolist(),
+            self.right[each, self.best].tolist(),
+        )
+
 
 class _HostValues:
     """The logarithms of the cells, likewise."""
@@ -238,3 +248,24 @@ class _HostValues:
         best = score.topk(min(2, score.shape[1]), dim=1).values  # [r, 2], or [r, 1] if no cell has two splits
         margin = best[:, 0] - best[:, 1] if best.shape[1] == 2 else torch.full_like(best[:, 0], torch.inf)
         self.margin = margin.cpu().numpy()  # not finite where there are no two splits
+
+    @cached_property
+    def lists(self) -> _WalkedValues:
+        return _WalkedValues(self.log_p.tolist(), self.log_p_tree.tolist(), self.margin.tolist())
+
+
+class _WalkedCells(NamedTuple):
+    """What a walk down a tree reads, as lists: looking up one number at a time is ten times as fast as in an array."""
+
+    start: list[int]
+    end: list[int]
+    best_left: list[int]
+    best_right: list[int]
+
+
+class _WalkedValues(NamedTuple):
+    """Likewise the logarithms."""
+
+    log_p: list[float]
+    log_p_tree: list[float]
+    margin: list[float]

@@ -15,11 +15,12 @@ import re
 from collections.abc import Iterator
 
 from r2d2.errors import InputError
-from r2d2.trees.tree import Node, Step, Tree
+from r2d2.trees.tree import Node, Tree
 
 _TOKEN = re.compile(r"\((?P<label>[^\s()]*)|(?P<close>\))|(?P<leaf>[^\s()]+)")
 _UNESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _ESCAPE_PATTERN = re.compile("|".join(_UNESCAPED))
+_NOT_IN_LABELS, _WHITE = re.compile(r"[\s()]"), re.compile(r"\s")
 TRACE_LABEL = "-NONE-"
 
 
@@ -64,23 +65,19 @@ def write_brackets(tree: Tree) -> str:
     >>> write_brackets(Tree(("(", "dogs"), (Node("NP", 0, 2), Node("NN", 1, 2))))
     '(NP -LRB- (NN dogs))'
     """
-    parts: list[str] = []
-    for step, item in tree.walk():
-        if step is Step.OPEN:
-            label = tree.nodes[item].label
-            if re.search(r"[\s()]", label):
-                raise InputError(f"label {label!r} cannot be written in brackets: it has a space or a bracket")
-            parts.append(f"({label}")
-        elif step is Step.LEAF:
-            parts.append(_escape(str(tree.leaves[item])))
-        else:
-            parts[-1] += ")"
-    line = " ".join(parts)
+    opening, closing = [""] * len(tree.leaves), [""] * len(tree.leaves)  # what stands before and after each leaf
+    for label, start, end in tree.nodes:
+        if label and _NOT_IN_LABELS.search(label):
+            raise InputError(f"label {label!r} cannot be written in brackets: it has a space or a bracket")
+        opening[start] += f"({label} "
+        closing[end - 1] += ")"
+    words = [_escape(str(leaf)) for leaf in tree.leaves]
+    line = " ".join(map("".join, zip(opening, words, closing, strict=True)))
     return line if tree.nodes else f"( {line})"
 
 
 def _escape(leaf: str) -> str:
-    if not leaf or re.search(r"\s", leaf):
+    if not leaf or _WHITE.search(leaf):
         raise InputError(f"leaf {leaf!r} cannot be written in brackets: it is empty or has white space")
     return leaf.replace("(", "-LRB-").replace(")", "-RRB-")
 
