@@ -1,0 +1,76 @@
+"""The four commands behind the recipe english-small, each in a process of its own, on a little text."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from r2d2.data.grammar import generate
+from r2d2.data.plain_words import tokens_of
+from r2d2.trees import read_brackets
+from tests.training.runs import ENVIRONMENT, TIMEOUT
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+LINES = [f"{' '.join(tree.leaves).capitalize()}, (they say) it rains." for tree in generate(60, 0)]
+TREE = "(S (NP (DT The) (NN Zebra)) (VP (VBD hobbled) (ADVP (RB home))) (. .))\n"
+
+
+def run(folder: Path, *command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, *command], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=TIMEOUT
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the text is, a teacher, and its guides."""
+    folder = tmp_path_factory.mktemp("english")
+    (folder / "data" / "en-wiki").mkdir(parents=True)
+    (folder / "data" / "gum").mkdir()
+    with gzip.open(folder / "data" / "en-wiki" / "train.txt.gz", "wt", encoding="utf-8") as file:
+        file.write("".join(f"{line}\n" for line in LINES))
+    (folder / "data" / "en-wiki" / "valid.txt").write_text("".join(f"{line}\n" for line in LINES[:10]))
+    (folder / "data" / "gum" / "gum.dev.trees").write_text(TREE * 3)
+    run(folder, str(RECIPES / "english_guides.py"), "words", "data", "data/english-small")
+    small = ["model.hidden_size=8", "model.options={nonterminals: 3, preterminals: 5, latent_size: 4}"]
+    quick = ["training.minutes=null", "training.steps=3", "evaluation={every: 3, pppl_sentences: 0}"]
+    teacher = ["english-teacher", "corpus.root=data/english-small", *small, *quick, "checkpoints.metric=loss"]
+    run(folder, "-m", "r2d2", "train", *teacher, "--out", "teacher")
+    run(folder, "-m", "r2d2", "train", *teacher, "seed=1", "--out", "second")
+    run(
+        folder,
+        *(str(RECIPES / "english_guides.py"), "guides", "data", "data/english-small"),
+        *("teacher/model", "second/model"),
+    )
+    return folder
+
+
+def test_the_teacher_reads_words_and_classes(folder: Path) -> None:
+    lines = (folder / "data" / "english-small" / "words.txt").read_text().splitlines()
+    assert lines
+    assert all(line.endswith("they say it rains") and 4 <= len(line.split()) <= 20 for line in lines)
+    gold = (folder / "data" / "english-small" / "gum.dev.trees").read_text().splitlines()
+    assert gold == ["(S (NP (DT the) (NN capx)) (VP (VBD xed) (ADVP (RB xx))))"] * 3
+
+
+def test_every_guide_is_a_binary_tree_of_its_line(folder: Path) -> None:
+    guides = list(read_brackets((folder / "data" / "english-small" / "guides.trees").read_text()))
+    lines = [tokens_of(line) for line in LINES]
+    lines = [tokens for tokens in lines if 5 <= sum(token.is_word for token in tokens) <= 32]
+    assert len(guides) == len(lines)
+    for number, (guide, tokens) in enumerate(zip(guides, lines, strict=True), start=1):
+        assert guide.is_binary
+        expected = [token.text for token in tokens if number % 2 or token.is_word]
+        assert list(guide.leaves) == expected
+
+
+def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:
+    small = ["tokenizer.vocab_size=300", "model.hidden_size=16", "model.intermediate_size=32"]
+    quick = ["training.steps=4", "evaluation={every: 2, pppl_sentences: 0, treebank: gum/gum.dev.trees}"]
+    run(folder, "-m", "r2d2", "train", "english-small", "corpus.root=data", *small, *quick, "--out", "pupil")
+    assert (folder / "pupil" / "model" / "model.safetensors").is_file()
