@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from r2d2.chart.cells import Cells
+from r2d2.chart.right_bias import with_right_bias
 from r2d2.trees import Span, Tree
 
 
@@ -68,15 +69,17 @@ class Chart:
         merged: Sequence[Int[Tensor, " _"]],
         compositions: int,
         drawn: Int[Tensor, " r"] | None = None,
+        right_bias: float = 0.0,
     ) -> None:
         """`order[x]` is the caller's number of the x-th sentence inside the chart, `lengths[x]` its length, and
-        `merged[t]` the cells merged at step t, for the first sentences; `drawn` has for each cell the split it took."""
+        `merged[t]` the cells merged at step t, for the first sentences; `drawn` has for each cell the split it took.
+        Trees and forests are read with the `right_bias` (`r2d2.chart.right_bias`)."""
         self.compositions = compositions
         """How many times f was evaluated, padding not counted."""
         self._e, self._log_p, self._log_p_tree = e, log_p, log_p_tree
         self._cells = cells
         self._lengths, self._merged = lengths, merged
-        self._order, self._drawn = order, drawn
+        self._order, self._drawn, self._right_bias = order, drawn, right_bias
         self._inside = {original: inside for inside, original in enumerate(order)}
 
     def cells(self, sentence: int) -> list[Span]:
@@ -125,24 +128,17 @@ class Chart:
 
     def tree_cells(self, sentence: int) -> list[TreeCell]:
         """The cells of that tree over two units or more, parents before children, left before right."""
-        lists, tree_lists = self._host.lists, self._host_values.lists
+        walk = self._walk
         pending = [self._root_id(sentence)]
         cells = []
         while pending:
             cell = pending.pop()
-            start, end = lists.start[cell], lists.end[cell]
+            start, end = walk.start[cell], walk.end[cell]
             if end - start > 1:
-                margin = tree_lists.margin[cell]
-                cells.append(
-                    TreeCell(
-                        start,
-                        end,
-                        tree_lists.log_p[cell],
-                        tree_lists.log_p_tree[cell],
-                        margin if math.isfinite(margin) else None,
-                    )
-                )
-                pending += (lists.best_right[cell], lists.best_left[cell])
+                margin = walk.margin[cell]
+                apart = margin if math.isfinite(margin) else None
+                cells.append(TreeCell(start, end, walk.log_p[cell], walk.log_p_tree[cell], apart))
+                pending += (walk.right[cell], walk.left[cell])
         return cells
 
     def forest(self, sentence: int) -> Forest:
@@ -212,7 +208,26 @@ class Chart:
 
     @cached_property
     def _host_values(self) -> _HostValues:
-        return _HostValues(self._log_p, self._log_p_tree, self._cells.score[: len(self._e)])
+        host = self._host
+        log_p, log_p_tree, score = (
+            values.detach().cpu().numpy()
+            for values in (self._log_p, self._log_p_tree, self._cells.score[: len(self._e)])
+        )
+        if self._right_bias:
+            score, log_p_tree = with_right_bias(
+                self._right_bias,
+                score=score,
+                log_p_tree=log_p_tree,
+                left=host.left,
+                right=host.right,
+                width=host.end - host.start,
+                ends_sentence=host.end == np.array([*self._lengths, 0])[host.sentence],  # the null cell's is -1
+            )
+        return _HostValues(log_p, log_p_tree, score)
+
+    @cached_property
+    def _walk(self) -> _Walk:
+        return _Walk(self._host, self._host_values)
 
 
 class _HostCells:
@@ -224,48 +239,28 @@ class _HostCells:
 
         self.sentence, self.start, self.end = fetch(cells.sentence), fetch(cells.start), fetch(cells.end)
         self.at, self.left, self.right = fetch(cells.at), fetch(cells.left), fetch(cells.right)
-        self.best = fetch(cells.score.argmax(dim=1))
         self.merged = [step.cpu().numpy() for step in merged]
-
-    @cached_property
-    def lists(self) -> _WalkedCells:
-        each = np.arange(len(self.best))
-        return _WalkedCells(
-            self.start.tolist(),
-            self.end.tolist(),
-            self.left[each, self.best].tolist(),
-            self.right[each, self.best].tolist(),
-        )
 
 
 class _HostValues:
-    """The logarithms of the cells, likewise."""
+    """The logarithms of the cells, likewise, and how much the best split of each is above the next best."""
 
-    def __init__(self, log_p: Tensor, log_p_tree: Tensor, score: Tensor) -> None:
-        self.log_p = log_p.detach().cpu().numpy()
-        self.log_p_tree = log_p_tree.detach().cpu().numpy()
-        self.score = score.detach().cpu().numpy()
-        best = score.topk(min(2, score.shape[1]), dim=1).values  # [r, 2], or [r, 1] if no cell has two splits
-        margin = best[:, 0] - best[:, 1] if best.shape[1] == 2 else torch.full_like(best[:, 0], torch.inf)
-        self.margin = margin.cpu().numpy()  # not finite where there are no two splits
-
-    @cached_property
-    def lists(self) -> _WalkedValues:
-        return _WalkedValues(self.log_p.tolist(), self.log_p_tree.tolist(), self.margin.tolist())
+    def __init__(self, log_p: np.ndarray, log_p_tree: np.ndarray, score: np.ndarray) -> None:
+        self.log_p, self.log_p_tree, self.score = log_p, log_p_tree, score
+        if score.shape[1] > 1:
+            next_best, best = np.partition(score, -2, axis=1)[:, -2:].T
+            with np.errstate(invalid="ignore"):  # -inf of -inf: no split at all
+                self.margin = best - next_best  # not finite where there are no two splits
+        else:
+            self.margin = np.full(len(score), np.inf)
 
 
-class _WalkedCells(NamedTuple):
+class _Walk:
     """What a walk down a tree reads, as lists: looking up one number at a time is ten times as fast as in an array."""
 
-    start: list[int]
-    end: list[int]
-    best_left: list[int]
-    best_right: list[int]
-
-
-class _WalkedValues(NamedTuple):
-    """Likewise the logarithms."""
-
-    log_p: list[float]
-    log_p_tree: list[float]
-    margin: list[float]
+    def __init__(self, cells: _HostCells, values: _HostValues) -> None:
+        each, best = np.arange(len(cells.start)), values.score.argmax(axis=1)
+        self.start, self.end = cells.start.tolist(), cells.end.tolist()
+        self.left, self.right = cells.left[each, best].tolist(), cells.right[each, best].tolist()
+        self.log_p, self.log_p_tree = values.log_p.tolist(), values.log_p_tree.tolist()
+        self.margin = values.margin.tolist()

@@ -144,6 +144,7 @@ class R2D2Model(R2D2PreTrainedModel):
             random_merges=merges != "best",
             merge_ranks=ranks if merges == "guide" else None,
             keep_draws=guide is not None,
+            right_bias=self.config.right_bias,
         )
 
     @torch.no_grad()

@@ -1,0 +1,80 @@
+"""Trees read with a right bias: the best of all trees of a chart under the definition, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from r2d2.chart.chart import Forest
+from r2d2.model import R2D2Config, R2D2Model
+from r2d2.parser.forest import best_trees
+from r2d2.trees import Span
+
+LENGTHS = [7, 2, 5, 1]
+
+
+def model_with(bias: float) -> R2D2Model:
+    torch.manual_seed(3)
+    return R2D2Model(
+        R2D2Config(
+            vocab_size=40,
+            hidden_size=16,
+            intermediate_size=32,
+            num_attention_heads=2,
+            num_hidden_layers=2,
+            cls_token_id=8,
+            mask_token_id=9,
+            right_bias=bias,
+        )
+    ).eval()
+
+
+def batch() -> tuple[torch.Tensor, torch.Tensor]:
+    mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
+    return torch.randint(20, 40, mask.shape, generator=torch.Generator().manual_seed(1)) * mask, mask
+
+
+def trees_of(forest: Forest, cell: int) -> Iterator[tuple[list[Span], float]]:
+    """Every tree of a cell, with the sum of log p over its compositions."""
+    span = int(forest.start[cell]), int(forest.end[cell])
+    if span[1] - span[0] == 1:
+        yield [], 0.0
+        return
+    for k, (left, right) in enumerate(zip(forest.left[cell].tolist(), forest.right[cell].tolist(), strict=True)):
+        if left >= 0:
+            own = float(forest.score[cell, k] - forest.log_p_tree[left] - forest.log_p_tree[right])
+            for left_spans, left_score in trees_of(forest, left):
+                for right_spans, right_score in trees_of(forest, right):
+                    yield [span, *left_spans, *right_spans], own + left_score + right_score
+
+
+@pytest.mark.parametrize("m", [3, "inf"])
+@pytest.mark.parametrize("bias", [0.3, 4.0, -2.0])
+@torch.no_grad()
+def test_the_tree_is_the_best_under_the_bias(bias: float, m: int | str) -> None:
+    plain, biased = (model_with(value).induce(*batch(), m=m) for value in (0.0, bias))
+    for b, n in enumerate(LENGTHS):
+        forest = plain.forest(b)
+
+        def value(found: tuple[list[Span], float], n: int = n) -> float:
+            spans, score = found
+            return score + bias * sum(end == n for _, end in spans)
+
+        best = max(trees_of(forest, forest.root), key=value)
+        assert biased.tree(b).spans() == best[0]
+        assert biased.forest(b).log_p_tree[biased.forest(b).root] == pytest.approx(value(best), abs=1e-4)
+        leaves = [(at, at + 1) for at in range(n)]
+        first = best_trees(biased.forest(b), leaves, 1)[0]
+        assert (sorted(first.spans), first.score) == (sorted(best[0]), pytest.approx(value(best), abs=1e-4))
+        if n > 1:
+            assert biased.tree_cells(b)[0].log_p_tree == pytest.approx(value(best), abs=1e-4)
+    assert plain.cells(0) == biased.cells(0)
+    torch.testing.assert_close(plain.all_vectors, biased.all_vectors, rtol=0, atol=0)
+
+
+@torch.no_grad()
+def test_a_great_bias_gives_right_branching_trees_where_nothing_is_pruned() -> None:
+    chart = model_with(1000.0).induce(*batch(), m="inf")
+    assert chart.tree(0).spans() == [(start, 7) for start in range(6)]
