@@ -69,7 +69,9 @@ def test_the_tree_is_the_best_under_the_bias(bias: float, m: int | str) -> None:
         first = best_trees(biased.forest(b), leaves, 1)[0]
         assert (sorted(first.spans), first.score) == (sorted(best[0]), pytest.approx(value(best), abs=1e-4))
         if n > 1:
-            assert biased.tree_cells(b)[0].log_p_tree == pytest.approx(value(best), abs=1e-4)
+            cells = biased.tree_cells(b)
+            assert cells[0].log_p_tree == pytest.approx(value(best), abs=1e-4)
+            assert sum(cell.log_p for cell in cells) == pytest.approx(best[1], abs=1e-4), "of the splits in the tree"
     assert plain.cells(0) == biased.cells(0)
     torch.testing.assert_close(plain.all_vectors, biased.all_vectors, rtol=0, atol=0)
 

@@ -152,6 +152,7 @@ def test_a_deep_chart_is_no_concern() -> None:
         log_p=np.zeros(len(spans)),
         log_p_tree=np.maximum(score.max(axis=1), -1e9),
         score=score,
+        split_log_p=score,
         at=starts[right],
         left=left,
         right=right,

@@ -36,6 +36,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.write("".join(f"{line}\n" for line in LINES))
     (folder / "data" / "en-wiki" / "valid.txt").write_text("".join(f"{line}\n" for line in LINES[:10]))
     (folder / "data" / "gum" / "gum.dev.trees").write_text(TREE * 3)
+    (folder / "data" / "wikitext-2").mkdir()
+    (folder / "data" / "wikitext-2" / "train.txt").write_text(" \n = Rain = \n \n It rains . They say it rains . \n")
     run(folder, str(RECIPES / "english_guides.py"), "words", "data", "data/english-small")
     small = ["model.hidden_size=8", "model.options={nonterminals: 3, preterminals: 5, latent_size: 4}"]
     quick = ["training.minutes=null", "training.steps=3", "evaluation={every: 3, pppl_sentences: 0}"]

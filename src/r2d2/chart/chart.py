@@ -48,6 +48,7 @@ class Forest:
     log_p: Float[np.ndarray, " c"]
     log_p_tree: Float[np.ndarray, " c"]
     score: Float[np.ndarray, "c k"]  # log p~^k, noise-free
+    split_log_p: Float[np.ndarray, "c k"]  # log p^k, of the split's own composition
     at: Int[np.ndarray, "c k"]
     left: Int[np.ndarray, "c k"]
     right: Int[np.ndarray, "c k"]
@@ -153,6 +154,7 @@ class Chart:
             log_p=values.log_p[ids],
             log_p_tree=values.log_p_tree[ids],
             score=values.score[ids],
+            split_log_p=values.split_log_p[ids],
             at=host.at[ids],
             left=place[host.left[ids]],
             right=place[host.right[ids]],
@@ -213,17 +215,20 @@ class Chart:
             values.detach().cpu().numpy()
             for values in (self._log_p, self._log_p_tree, self._cells.score[: len(self._e)])
         )
+        split_log_p = score - (log_p_tree[host.left] + log_p_tree[host.right])  # -inf where there is no split
         if self._right_bias:
             score, log_p_tree = with_right_bias(
                 self._right_bias,
-                score=score,
+                split_log_p=split_log_p,
                 log_p_tree=log_p_tree,
                 left=host.left,
                 right=host.right,
                 width=host.end - host.start,
                 ends_sentence=host.end == np.array([*self._lengths, 0])[host.sentence],  # the null cell's is -1
             )
-        return _HostValues(log_p, log_p_tree, score)
+            taken = split_log_p[np.arange(len(score)), score.argmax(axis=1)]
+            log_p = np.where(host.end - host.start > 1, taken, log_p)
+        return _HostValues(log_p, log_p_tree, score, split_log_p)
 
     @cached_property
     def _walk(self) -> _Walk:
@@ -245,8 +250,8 @@ class _HostCells:
 class _HostValues:
     """The logarithms of the cells, likewise, and how much the best split of each is above the next best."""
 
-    def __init__(self, log_p: np.ndarray, log_p_tree: np.ndarray, score: np.ndarray) -> None:
-        self.log_p, self.log_p_tree, self.score = log_p, log_p_tree, score
+    def __init__(self, log_p: np.ndarray, log_p_tree: np.ndarray, score: np.ndarray, split_log_p: np.ndarray) -> None:
+        self.log_p, self.log_p_tree, self.score, self.split_log_p = log_p, log_p_tree, score, split_log_p
         if score.shape[1] > 1:
             next_best, best = np.partition(score, -2, axis=1)[:, -2:].T
             with np.errstate(invalid="ignore"):  # -inf of -inf: no split at all

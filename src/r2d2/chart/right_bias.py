@@ -18,20 +18,19 @@ from jaxtyping import Bool, Float, Int
 def with_right_bias(
     bias: float,
     *,
-    score: Float[np.ndarray, "r k"],
+    split_log_p: Float[np.ndarray, "r k"],
     log_p_tree: Float[np.ndarray, " r"],
     left: Int[np.ndarray, "r k"],
     right: Int[np.ndarray, "r k"],
     width: Int[np.ndarray, " r"],
     ends_sentence: Bool[np.ndarray, " r"],
 ) -> tuple[Float[np.ndarray, "r k"], Float[np.ndarray, " r"]]:
-    """log p~'^k of all splits and log p~' of all cells, from those without the bias; shorter cells first."""
-    own = score - (log_p_tree[left] + log_p_tree[right])  # log p^k; -inf where there is no split
-    biased, best = np.full_like(score, -np.inf), log_p_tree.copy()
+    """log p~'^k of all splits and log p~' of all cells, from log p^k (-inf where there is no split) and log p~."""
+    biased, best = np.full_like(split_log_p, -np.inf), log_p_tree.copy()
     order = np.argsort(width, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(width[order])) + 1):
         if width[rows[0]] > 1:
             parts = best[left[rows]] + best[right[rows]]
-            biased[rows] = own[rows] + parts + bias * ends_sentence[rows, None]
+            biased[rows] = split_log_p[rows] + parts + bias * ends_sentence[rows, None]
             best[rows] = biased[rows].max(axis=1)
     return biased, best

@@ -106,7 +106,7 @@ def view_chart(sentence: Tokenised, chart: Chart, row: int, m: Threshold, vocabu
         splits = tuple(
             SplitView(
                 int(forest.at[x, y]),
-                float(forest.score[x, y] - forest.log_p_tree[left] - forest.log_p_tree[forest.right[x, y]]),
+                float(forest.split_log_p[x, y]),
                 float(forest.score[x, y]),
             )
             for y, left in enumerate(forest.left[x])

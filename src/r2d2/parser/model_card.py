@@ -146,8 +146,10 @@ def _size(finished: FinishedModel, dtype: torch.dtype) -> dict[str, str]:
     if config.composition == "transformer":
         sizes |= {"layers": str(config.num_hidden_layers), "attention heads": str(config.num_attention_heads)}
     case = "lower case" if finished.pieces.lowercase else "cased"
+    bias = {"right bias": f"{config.right_bias:g}"} if config.right_bias else {}
     return sizes | {
         "threshold m": str(config.m),
+        **bias,
         "vocabulary": f"{finished.pieces.vocab_size:,} pieces, {case}",
         "weights": f"stored as {str(dtype).removeprefix('torch.')}, loaded as float32",
     }

@@ -146,7 +146,7 @@ class Parser:
     ) -> list[ScoredTree]:
         """The k best trees in the chart, or as many as there are; the first is the parse.
 
-        The score of a tree is the sum of log p over all its compositions.
+        The score of a tree is the sum of log p over all its compositions, and of the model's right bias if it has one.
         """
         sentence, chart = self._chart_of_one(text, level, constraints)
         leaves = sentence.leaves(level)
