@@ -1,11 +1,12 @@
 """What the recipes english-teacher and english-small learn from, made of raw English Wikipedia.
 
     python recipes/english_guides.py words DATA GUIDES         # GUIDES/words.txt and gum.dev.trees, for the teacher
-    r2d2 train english-teacher corpus.root=GUIDES --out runs/english-teacher
-    python recipes/english_guides.py guides DATA GUIDES runs/english-teacher/model ...  # GUIDES/guides.trees
+    r2d2 train english-teacher corpus.root=GUIDES --out runs/teacher            # and again with another seed
+    python recipes/english_guides.py guides DATA GUIDES runs/teacher/model ...  # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
 
-DATA is the folder that holds en-wiki/ and gum/; the last command finds the guides if GUIDES is DATA/english-small.
+DATA is the folder that holds en-wiki/, wikitext-2/ and gum/; the last command finds the guides if GUIDES is
+DATA/english-small.
 
 The teacher, a compound PCFG, reads sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as
 they are, all others by class, such as `xing` for those in -ing and `capx` for names. Several, trained with other seeds,

@@ -15,7 +15,7 @@ from r2d2.trees import Span
 LENGTHS = [7, 2, 5, 1]
 
 
-def model_with(bias: float) -> R2D2Model:
+def model_with(bias: float, marks: list[int] | None = None) -> R2D2Model:
     torch.manual_seed(3)
     return R2D2Model(
         R2D2Config(
@@ -27,6 +27,7 @@ def model_with(bias: float) -> R2D2Model:
             cls_token_id=8,
             mask_token_id=9,
             right_bias=bias,
+            mark_token_ids=marks,
         )
     ).eval()
 
@@ -80,3 +81,14 @@ def test_the_tree_is_the_best_under_the_bias(bias: float, m: int | str) -> None:
 def test_a_great_bias_gives_right_branching_trees_where_nothing_is_pruned() -> None:
     chart = model_with(1000.0).induce(*batch(), m="inf")
     assert chart.tree(0).spans() == [(start, 7) for start in range(6)]
+
+
+@torch.no_grad()
+def test_marks_behind_the_last_word_are_not_the_end() -> None:
+    """Two marks at the end of the first sentence: phrases that end before them are preferred."""
+    ids, mask = batch()
+    ids[0, 5:], ids[0, 2] = 12, 12
+    spans = model_with(1000.0, marks=[12]).induce(ids, mask, m="inf").tree(0).spans()
+    assert {(start, 5) for start in range(4)} <= set(spans)
+    assert (0, 7) in spans
+    assert model_with(1000.0).induce(ids, mask, m="inf").tree(0).spans() == [(start, 7) for start in range(6)]

@@ -71,16 +71,19 @@ class Chart:
         compositions: int,
         drawn: Int[Tensor, " r"] | None = None,
         right_bias: float = 0.0,
+        last_phrases: Sequence[int] | None = None,
     ) -> None:
         """`order[x]` is the caller's number of the x-th sentence inside the chart, `lengths[x]` its length, and
         `merged[t]` the cells merged at step t, for the first sentences; `drawn` has for each cell the split it took.
-        Trees and forests are read with the `right_bias` (`r2d2.chart.right_bias`)."""
+        Trees and forests are read with the `right_bias` (`r2d2.chart.right_bias`); `last_phrases[x]` is where the last
+        phrase of a sentence ends, by default its length."""
         self.compositions = compositions
         """How many times f was evaluated, padding not counted."""
         self._e, self._log_p, self._log_p_tree = e, log_p, log_p_tree
         self._cells = cells
         self._lengths, self._merged = lengths, merged
         self._order, self._drawn, self._right_bias = order, drawn, right_bias
+        self._last_phrases = lengths if last_phrases is None else last_phrases
         self._inside = {original: inside for inside, original in enumerate(order)}
 
     def cells(self, sentence: int) -> list[Span]:
@@ -224,7 +227,7 @@ class Chart:
                 left=host.left,
                 right=host.right,
                 width=host.end - host.start,
-                ends_sentence=host.end == np.array([*self._lengths, 0])[host.sentence],  # the null cell's is -1
+                ends_sentence=host.end == np.array([*self._last_phrases, 0])[host.sentence],  # the null cell's is -1
             )
             taken = split_log_p[np.arange(len(score)), score.argmax(axis=1)]
             log_p = np.where(host.end - host.start > 1, taken, log_p)

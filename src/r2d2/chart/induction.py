@@ -68,13 +68,15 @@ def induce_values(
     merge_ranks: Int[Tensor, "b n1 n1"] | None = None,
     keep_draws: bool = False,
     right_bias: float = 0.0,
+    last_phrases: Sequence[int] | None = None,
 ) -> Chart:
     """The same where the values of cells are computed in a way of their own, from leaves that may be anything.
 
     With `random_merges` FIND is given a p by chance for every cell, so that pruning explores as the noise does. With
     `merge_ranks` as well, a span (i, j) comes before all those whose merge_ranks[b, i, j] is higher, in the choice of
     merges and in the trees that FIND's candidates come from. `keep_draws` asks for `Chart.drawn_boundaries`, and
-    `right_bias` is that with which trees are read (`r2d2.chart.right_bias`).
+    `right_bias` is that with which trees are read (`r2d2.chart.right_bias`); `last_phrases` says where the last phrase
+    of each sentence ends, if not with the sentence.
     """
     check_threshold(m)
     if not lengths or min(lengths) < 1:
@@ -88,7 +90,7 @@ def induce_values(
         induction.grow(width)
     for _ in range(max(lengths) - induction.rows):
         induction.prune()
-    return induction.chart(right_bias)
+    return induction.chart(right_bias, lengths if last_phrases is None else last_phrases)
 
 
 class _Induction:
@@ -168,7 +170,7 @@ class _Induction:
         cells, rows, k = self.bookkeeping.cells, new.rows, new.pairs.left.shape[1]
         return self.noise(self.original[cells.sentence[rows]], cells.start[rows], cells.end[rows], cells.at[rows, :k])
 
-    def chart(self, right_bias: float) -> Chart:
+    def chart(self, right_bias: float, last_phrases: Sequence[int]) -> Chart:
         e, log_p, log_p_tree = self.values.close()
         return Chart(
             e=e,
@@ -181,6 +183,7 @@ class _Induction:
             compositions=self.values.compositions,
             drawn=None if self.drawn is None else self.drawn[: len(e)],
             right_bias=right_bias,
+            last_phrases=[last_phrases[sentence] for sentence in self.order],
         )
 
 

@@ -2,7 +2,8 @@
 
 English grows to the right: what follows a word belongs to it more often than what precedes. p sees a cell's two parts
 and nothing of the sentence around them, so it cannot learn that a phrase reaches the end. With a right bias λ every
-cell over two units or more that ends where its sentence ends counts λ more when a tree is read:
+cell over two units or more that ends where its sentence ends, the marks behind the last word aside, counts λ more when
+a tree is read:
 
     log p~'_k = log p_k + λ [the cell ends the sentence] + log p~'_l + log p~'_r        and p~' of a cell is its best
 

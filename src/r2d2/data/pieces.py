@@ -115,6 +115,16 @@ class Pieces:
     def lowercase(self) -> bool:
         return bool(self.tokenizer.backend_tokenizer.normalizer.lowercase)
 
+    def mark_ids(self) -> list[int]:
+        """The pieces without a letter or a digit, special ones aside: punctuation and other signs."""
+        special = set(self.tokenizer.all_special_ids)
+        pieces = enumerate(self.tokenizer.convert_ids_to_tokens(list(range(self.vocab_size))))
+        return [
+            number
+            for number, piece in pieces
+            if number not in special and not any(character.isalnum() for character in piece)
+        ]
+
     def special_ids(self) -> dict[str, Any]:
         """The ids of the special tokens, numbers, under the names of `R2D2Config`: pad_token_id, bos_token_id, ..."""
         return dict(self._special_ids)

@@ -21,6 +21,7 @@ class R2D2Config(PreTrainedConfig):
     The defaults are the paper's model over BERT's uncased vocabulary, whose unused entries serve as [BOS], [EOS]
     and [SUM]. `m` does not shape the weights: it is the threshold used when a call names no other, and may be "inf".
     `right_bias` is a preference with which trees are read (`r2d2.chart.right_bias`); the paper has none.
+    `mark_token_ids` are pieces that are punctuation: at the end of a sentence they are behind its last phrase.
     With `composition="tree_lstm"`, `intermediate_size` is the width of the Tree-LSTM's state, and layers and
     heads mean nothing.
     """
@@ -36,6 +37,7 @@ class R2D2Config(PreTrainedConfig):
     composition: str = "transformer"
     temperature: float | int = 1.0
     right_bias: float | int = 0.0
+    mark_token_ids: list[int] | None = None
     hidden_dropout_prob: float | int = 0.1
     attention_probs_dropout_prob: float | int = 0.1
     layer_norm_eps: float = 1e-5

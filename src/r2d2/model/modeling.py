@@ -145,7 +145,21 @@ class R2D2Model(R2D2PreTrainedModel):
             merge_ranks=ranks if merges == "guide" else None,
             keep_draws=guide is not None,
             right_bias=self.config.right_bias,
+            last_phrases=self._last_phrases(input_ids, lengths),
         )
+
+    def _last_phrases(self, input_ids: Int[Tensor, "b n"], lengths: Sequence[int]) -> list[int] | None:
+        """Where each sentence ends but for the marks behind its last word; None where nobody asks."""
+        if not self.config.right_bias or not self.config.mark_token_ids:
+            return None
+        marks = frozenset(self.config.mark_token_ids)
+        ends = []
+        for ids, length in zip(input_ids.tolist(), lengths, strict=True):
+            end = length
+            while end > 1 and ids[end - 1] in marks:
+                end -= 1
+            ends.append(end)
+        return ends
 
     @torch.no_grad()
     def encode_sharing(

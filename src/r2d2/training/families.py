@@ -86,6 +86,8 @@ class Family:
         if pieces is not None:
             settings |= {name: token for name, token in pieces.special_ids().items() if name in tokens}
             settings["vocab_size"] = pieces.vocab_size
+            if settings.get("right_bias"):
+                settings["mark_token_ids"] = pieces.mark_ids()
         try:
             return self.configuration(**settings)
         except StrictDataclassError as error:
