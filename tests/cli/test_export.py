@@ -65,7 +65,8 @@ def test_a_run_becomes_a_bundle(finished_run: Path, monkeypatch: pytest.MonkeyPa
         "| threshold m | 3 |",
         "| weights | stored as float16, loaded as float32 |",
         "| recipe | english-small |",
-        "| text | english-small/guides.trees (treebank, which guides); wikitext-2/train.txt (wikitext, 12,000 sentences) |",
+        "| text | english-small/guides.trees (treebank, which guides); "
+        "wikitext-2/train.txt (wikitext, 12,000 sentences) |",
         "| length | 2,000 updates |",
         "| seed | 3 |",
         "| time | 1.50 hours, evaluating and saving not counted |",
