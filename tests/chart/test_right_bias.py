@@ -8,33 +8,16 @@ import pytest
 import torch
 
 from r2d2.chart.chart import Forest
-from r2d2.model import R2D2Config, R2D2Model
+from r2d2.model import R2D2Model
 from r2d2.parser.forest import best_trees
 from r2d2.trees import Span
+from tiny_networks import batch, tiny
 
 LENGTHS = [7, 2, 5, 1]
 
 
 def model_with(bias: float, marks: list[int] | None = None) -> R2D2Model:
-    torch.manual_seed(3)
-    return R2D2Model(
-        R2D2Config(
-            vocab_size=40,
-            hidden_size=16,
-            intermediate_size=32,
-            num_attention_heads=2,
-            num_hidden_layers=2,
-            cls_token_id=8,
-            mask_token_id=9,
-            right_bias=bias,
-            mark_token_ids=marks,
-        )
-    ).eval()
-
-
-def batch() -> tuple[torch.Tensor, torch.Tensor]:
-    mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
-    return torch.randint(20, 40, mask.shape, generator=torch.Generator().manual_seed(1)) * mask, mask
+    return tiny(3, right_bias=bias, mark_token_ids=marks).model.eval()
 
 
 def trees_of(forest: Forest, cell: int) -> Iterator[tuple[list[Span], float]]:
@@ -55,7 +38,7 @@ def trees_of(forest: Forest, cell: int) -> Iterator[tuple[list[Span], float]]:
 @pytest.mark.parametrize("bias", [0.3, 4.0, -2.0])
 @torch.no_grad()
 def test_the_tree_is_the_best_under_the_bias(bias: float, m: int | str) -> None:
-    plain, biased = (model_with(value).induce(*batch(), m=m) for value in (0.0, bias))
+    plain, biased = (model_with(value).induce(*batch(LENGTHS), m=m) for value in (0.0, bias))
     for b, n in enumerate(LENGTHS):
         forest = plain.forest(b)
 
@@ -79,14 +62,14 @@ def test_the_tree_is_the_best_under_the_bias(bias: float, m: int | str) -> None:
 
 @torch.no_grad()
 def test_a_great_bias_gives_right_branching_trees_where_nothing_is_pruned() -> None:
-    chart = model_with(1000.0).induce(*batch(), m="inf")
+    chart = model_with(1000.0).induce(*batch(LENGTHS), m="inf")
     assert chart.tree(0).spans() == [(start, 7) for start in range(6)]
 
 
 @torch.no_grad()
 def test_marks_behind_the_last_word_are_not_the_end() -> None:
     """Two marks at the end of the first sentence: phrases that end before them are preferred."""
-    ids, mask = batch()
+    ids, mask = batch(LENGTHS)
     ids[0, 5:], ids[0, 2] = 12, 12
     spans = model_with(1000.0, marks=[12]).induce(ids, mask, m="inf").tree(0).spans()
     assert {(start, 5) for start in range(4)} <= set(spans)

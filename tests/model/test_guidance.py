@@ -10,9 +10,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tiny_networks
 from r2d2.data.batches import collate_guides
-from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
+from r2d2.model import R2D2ForBidirectionalLM
 from r2d2.model.guidance import GuidedNoise, guidance_loss, merge_ranks
+from tiny_networks import tiny
 
 LENGTHS = [7, 3, 9]
 GUIDES = [[0, 2, 2, 7, 0, 7], [], [0, 9, 4, 6, 3, 6, 6, 8]]
@@ -20,24 +22,12 @@ GUIDES = [[0, 2, 2, 7, 0, 7], [], [0, 9, 4, 6, 3, 6, 6, 8]]
 
 @pytest.fixture
 def model() -> R2D2ForBidirectionalLM:
-    torch.manual_seed(0)
-    return R2D2ForBidirectionalLM(
-        R2D2Config(
-            vocab_size=40,
-            hidden_size=16,
-            intermediate_size=32,
-            num_attention_heads=2,
-            num_hidden_layers=2,
-            cls_token_id=8,
-            mask_token_id=9,
-        )
-    )
+    return tiny(vocab_size=40)
 
 
 @pytest.fixture
 def batch() -> tuple[torch.Tensor, torch.Tensor]:
-    mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)).long()
-    return torch.randint(20, 40, mask.shape, generator=torch.Generator().manual_seed(1)) * mask, mask
+    return tiny_networks.batch(LENGTHS, seed=1, vocabulary=40)
 
 
 def crosses(span: tuple[int, int], phrases: Iterable[tuple[int, int]]) -> bool:

@@ -10,30 +10,9 @@ from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM
 
 from r2d2.errors import InputError
 from r2d2.model import R2D2Config, R2D2ForBidirectionalLM, R2D2Model
+from tiny_networks import TINY, VOCABULARY, batch, tiny
 
-VOCABULARY = 80
-TINY = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_attention_heads": 2,
-    "num_hidden_layers": 2,
-    "cls_token_id": 8,
-    "mask_token_id": 9,
-}
 BOTH = pytest.mark.parametrize("composition", ["transformer", "tree_lstm"])
-
-
-def tiny(seed: int = 0, **changes) -> R2D2ForBidirectionalLM:
-    torch.manual_seed(seed)
-    return R2D2ForBidirectionalLM(R2D2Config(**(TINY | changes)))
-
-
-def batch(lengths: list[int], seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    ids = torch.randint(20, VOCABULARY, (len(lengths), max(lengths)), generator=generator)
-    mask = (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
-    return ids * mask, mask
 
 
 @BOTH
