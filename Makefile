@@ -13,7 +13,7 @@ WORKERS ?= 2
 setup: $(READY)
 
 # torch comes first and pinned: a bare "torch" may bring gigabytes of CUDA packages along.
-$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/r2d2/native/*.c)
+$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/r2d2/native/*.[ch])
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch

@@ -1,9 +1,14 @@
-"""Products with packed weights equal plain ones, are the same bits each time, and are used where they pay."""
+"""Products in C equal plain ones, whatever the sizes, and give a row the same bits in any company."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,224 +18,135 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from r2d2.model import R2D2Config, R2D2Model, products
+from r2d2.model import products
 from r2d2.model.cross_entropy import linear_cross_entropy
-from r2d2.model.products import BLOCK, LEAST_ROWS, LEAST_USES, LEAST_VALUES, Matrix, OneDNN, new_rows
-from r2d2.native import library
+from r2d2.model.products import LEAST_USES, PANEL, Matrix, add_weight_gradient
 
-needs_onednn = pytest.mark.skipif(products.onednn is None, reason="this PyTorch has no oneDNN beside MKL")
-OFTEN = LEAST_USES
-O, I = 320, 208  # noqa: E741  [o, i], just large enough to be packed
-
-
-@dataclass
-class Counted:
-    """The real operations, and the shapes that they were given."""
-
-    packed: list[tuple[int, ...]] = field(default_factory=list)
-    multiplied: list[tuple[int, ...]] = field(default_factory=list)
+needs_native = pytest.mark.skipif(products.native is None, reason="no compiler, or no processor for these products")
+SOURCES = sorted((Path(products.__file__).parents[1] / "native").glob("*.c"))
+SHAPES = [(1, 1, 1), (5, 3, 2), (6, 16, 16), (7, 17, 33), (13, 40, 15), (150, 64, 192), (200, 96, 257), (3, 300, 700)]
 
 
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    real, seen = products.onednn, Counted()
-    assert real is not None
-
-    def pack(weight: Tensor) -> Tensor:
-        seen.packed.append(tuple(weight.shape))
-        return real.pack(weight)
-
-    def multiply(x: Tensor, *rest: object) -> Tensor:
-        seen.multiplied.append(tuple(x.shape))
-        return real.multiply(x, *rest)
-
-    monkeypatch.setattr(products, "onednn", OneDNN(pack, multiply))
-    return seen
+@pytest.fixture(scope="module")
+def narrow_library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """The same products for processors with narrower vectors."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    if shutil.which(compiler[0]) is None:
+        pytest.skip("there is no C compiler")
+    library = tmp_path_factory.mktemp("narrow") / "narrow.so"
+    flags = ["-O2", "-shared", "-fPIC", "-std=gnu11", "-DMOST_LANES=8"]
+    subprocess.run([*compiler, *flags, *SOURCES, "-lm", "-o", library], check=True)
+    return ctypes.CDLL(str(library))
 
 
-def rows_with_room(n: int, width: int, behind: float = 0.0, seed: int = 0) -> Tensor:
-    """Random rows; the memory behind them holds one number."""
-    rows = new_rows(torch.empty(0), n, width)
-    room = rows.untyped_storage().nbytes() // rows.element_size()
-    rows.as_strided((room,), (1,)).fill_(behind)
-    return rows.copy_(torch.randn(n, width, generator=torch.Generator().manual_seed(seed)))
+@pytest.fixture(params=["wide", "narrow", "plain"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Each of the ways that there are here."""
+    if request.param == "plain":
+        monkeypatch.setattr(products, "native", None)
+    elif products.native is None:
+        pytest.skip("no compiler, or no processor for these products")
+    elif request.param == "narrow":
+        narrow = request.getfixturevalue("narrow_library")
+        assert narrow.product_lanes() == 8
+        monkeypatch.setattr(products, "native", products._usable(narrow))
+    return request.param
 
 
-def weight_of(o: int = O, i: int = I) -> Tensor:
-    return torch.randn(o, i, generator=torch.Generator().manual_seed(o * i))
+def assert_product(actual: Tensor, *factors: Tensor) -> None:
+    """As precise as sums of so many float32 products can be."""
+    left, right, *start = (factor.double() for factor in factors)
+    expected, inner = left @ right, left.shape[1]
+    sizes = left.abs() @ right.abs()
+    for term in start:
+        expected, sizes = expected + term, sizes + term.abs()
+    assert actual.shape == expected.shape
+    assert ((actual.double() - expected).abs() <= 1e-7 * (inner + 1) * sizes + 1e-30).all()
 
 
-def assert_equal_product(actual: Tensor, left: Tensor, right: Tensor, added: Tensor | float = 0.0) -> None:
-    expected = left.double() @ right.double() + added
-    torch.testing.assert_close(actual.double(), expected, atol=2e-6 * right.shape[0], rtol=1e-5)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_products_and_gradients(way: str, threads: int, shape: tuple[int, int, int]) -> None:
+    n, i, o = shape
+    torch.manual_seed(n)
+    x, y, weight, bias, into = (torch.randn(s) for s in ((n, i), (n, o), (o, i), (o,), (n, i)))
+    matrix = Matrix(weight)
+    assert_product(matrix.times(x), x, weight.T)
+    assert_product(matrix.times(x, bias), x, weight.T, bias)
+    assert_product(matrix.back(y), y, weight)
+    added = into.clone()
+    assert matrix.add_back(added, y) is added
+    assert_product(added, y, weight, into)
+    gradient = weight.clone()
+    add_weight_gradient(gradient, y, x)
+    assert_product(gradient, y.T, x, weight)
 
 
-@pytest.mark.parametrize("shape", [(1, 7), (63, 5), (64, 3), (100, 8), (3, 40, 6)], ids=str)
-def test_new_rows_have_room_behind_them(shape: tuple[int, ...]) -> None:
-    rows = new_rows(torch.empty(0, dtype=torch.float64), *shape)
-    assert rows.shape == shape
-    assert rows.dtype == torch.float64
-    assert rows.is_contiguous()
-    n, width = rows.numel() // shape[-1], shape[-1]
-    room = rows.untyped_storage().nbytes() // 8 - rows.numel()
-    assert room == (0 if n < LEAST_ROWS else (BLOCK - 1) * width)
+def test_parts_of_larger_tensors_are_read_and_written_in_place(way: str, threads: int) -> None:
+    torch.manual_seed(0)
+    x, out, weight, bias = torch.randn(20, 50), torch.full((20, 90), 7.0), torch.randn(21, 30), torch.randn(21)
+    part = out[:, 40:61]
+    assert Matrix(weight).times(x[:, 10:40], bias, out=part).data_ptr() == part.data_ptr()
+    assert_product(part, x[:, 10:40], weight.T, bias)
+    assert (out[:, :40] == 7).all()
+    assert (out[:, 61:] == 7).all()
+    y, before = x[:, :21], torch.randn(20, 80)
+    into = before.clone()
+    Matrix(weight).add_back(into[:, 5:35], y)
+    assert_product(into[:, 5:35], y, weight, before[:, 5:35])
+    assert torch.equal(into[:, 35:], before[:, 35:])
+    gradient = torch.zeros(42, 30)
+    add_weight_gradient(gradient[21:], y, x[:, 10:40])
+    assert_product(gradient[21:], y.T, x[:, 10:40])
+    assert (gradient[:21] == 0).all()
+    across = x.T.contiguous().T  # each column is contiguous, and no row
+    assert_product(Matrix(weight).times(across[:, 10:40]), x[:, 10:40], weight.T)
 
 
-@given(
-    n=st.integers(0, 200),
-    o=st.integers(1, 500),
-    i=st.integers(1, 500),
-    uses=st.sampled_from([0, OFTEN]),
-    first=st.integers(0, 20),
-    room=st.booleans(),
-    dtype=st.sampled_from([torch.float32, torch.float64]),
-)
-def test_equals_the_product_in_double_precision(
-    n: int, o: int, i: int, uses: int, first: int, room: bool, dtype: torch.dtype
-) -> None:
-    weight, bias = weight_of(o, i).to(dtype), torch.linspace(-1, 1, o, dtype=dtype)
-    matrix = Matrix(weight, uses)
-    x, y = (rows_with_room(first + n, width).to(dtype)[first:] for width in (i, o))
-    if not room:
-        x, y = x.clone(), y.clone()
-    into = torch.ones(n, i, dtype=dtype)
-    assert_equal_product(matrix.times(x), x, weight.T)
-    assert_equal_product(matrix.times(x, bias), x, weight.T, bias)
-    assert_equal_product(matrix.back(y), y, weight)
-    assert matrix.add_back(into, y) is into
-    assert_equal_product(into, y, weight, 1.0)
+@needs_native
+@given(st.integers(1, 40), st.integers(1, 70), st.integers(1, 40))
+def test_a_row_has_the_same_bits_in_any_company(n: int, i: int, o: int) -> None:
+    torch.manual_seed(0)
+    x, weight = torch.randn(n, i), torch.randn(o, i)
+    together = Matrix(weight).times(x)
+    for row in range(n):
+        assert torch.equal(Matrix(weight).times(x[row : row + 1])[0], together[row])
 
 
-@needs_onednn
-@pytest.mark.parametrize("n", [64, 65, 79, 80, 200])
-def test_whole_blocks_are_multiplied_with_a_weight_packed_once(counted: Counted, n: int) -> None:
-    matrix = Matrix(weight_of(), OFTEN)
-    whole = {64: 64, 65: 80, 79: 80, 80: 80, 200: 208}[n]
-    for _ in range(2):
-        assert matrix.times(rows_with_room(n, I)).shape == (n, O)
-    assert counted.packed == [(O, I)]
-    assert counted.multiplied == [(whole, I)] * 2
-    for _ in range(2):
-        assert matrix.back(rows_with_room(n, O)).shape == (n, I)
-    assert counted.packed == [(O, I), (I, O)]
-    assert counted.multiplied[2:] == [(whole, O)] * 2
+@needs_native
+def test_a_weight_is_packed_once_and_only_where_it_is_used_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed: list[tuple[int, ...]] = []
+    real = products.Packed.of
+
+    def counted(library: ctypes.CDLL, weight: Tensor) -> products.Packed:
+        packed.append(tuple(weight.shape))
+        return real(library, weight)
+
+    monkeypatch.setattr(products.Packed, "of", counted)
+    x, y, weight = torch.randn(4, 3), torch.randn(4, 5), torch.randn(5, 3)
+    often, seldom = Matrix(weight, LEAST_USES), Matrix(weight, LEAST_USES - 1)
+    for _ in range(3):
+        often.times(x)
+        assert torch.equal(seldom.times(x), x @ weight.T)
+    assert packed == [(5, 3)]
+    often.back(y)
+    often.add_back(x.clone(), y)
+    assert packed == [(5, 3), (3, 5)]
+    assert len(often.panels()) == PANEL * 3
 
 
-@needs_onednn
-def test_what_lies_behind_the_rows_does_not_matter(threads: int) -> None:
-    matrix = Matrix(weight_of(), OFTEN)
-    for multiply, width in ((matrix.times, I), (matrix.back, O)):
-        clean, dirty = (multiply(rows_with_room(69, width, behind)) for behind in (0.0, torch.nan))
-        assert torch.equal(clean, dirty)
+def test_double_precision_goes_the_plain_way() -> None:
+    x, y, weight = torch.randn(70, 3).double(), torch.randn(70, 5).double(), torch.randn(5, 3).double()
+    assert torch.equal(Matrix(weight).times(x), x @ weight.T)
+    gradient = torch.zeros_like(weight)
+    add_weight_gradient(gradient, y, x)
+    torch.testing.assert_close(gradient, y.T @ x)
 
 
-@needs_onednn
-def test_the_bits_are_the_same_each_time(threads: int) -> None:
-    x, y, into = rows_with_room(133, I), rows_with_room(133, O), torch.ones(133, I)
-
-    def results() -> list[Tensor]:
-        matrix = Matrix(weight_of(), OFTEN)
-        return [matrix.times(x), matrix.back(y), matrix.add_back(into.clone(), y)]
-
-    first = results()
-    Matrix(weight_of(300, 300), OFTEN).times(rows_with_room(90, 300))
-    for once, again in zip(first, results(), strict=True):
-        assert torch.equal(once, again)
-
-
-def plain_cases() -> dict[str, Callable[[], tuple[Matrix, Tensor]]]:
-    side = 255
-    assert side * side < LEAST_VALUES <= O * I
-    strided = rows_with_room(70, 2 * I)[:, :I]
-    return {
-        "a small weight": lambda: (Matrix(weight_of(side, side), OFTEN), rows_with_room(70, side)),
-        "few rows": lambda: (Matrix(weight_of(), OFTEN), rows_with_room(LEAST_ROWS - 1, I)),
-        "seldom used": lambda: (Matrix(weight_of(), OFTEN - 1), rows_with_room(70, I)),
-        "no room": lambda: (Matrix(weight_of(), OFTEN), rows_with_room(70, I).clone()),
-        "rows apart": lambda: (Matrix(weight_of(), OFTEN), strided),
-        "double precision": lambda: (Matrix(weight_of().double(), OFTEN), rows_with_room(70, I).double()),
-    }
-
-
-@needs_onednn
-@pytest.mark.parametrize("case", list(plain_cases()))
-def test_goes_the_plain_way_where_that_is_better(counted: Counted, case: str) -> None:
-    matrix, x = plain_cases()[case]()
-    assert torch.equal(matrix.times(x), x @ matrix.weight.T)
-    assert counted == Counted()
-
-
-@needs_onednn
-def test_goes_the_plain_way_when_onednn_is_turned_off(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
-    x = rows_with_room(70, I)
-    assert torch.equal(Matrix(weight_of(), OFTEN).times(x), x @ weight_of().T)
-    assert counted == Counted()
-
-
-def test_goes_the_plain_way_without_onednn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "onednn", None)
-    matrix, x, y, bias = Matrix(weight_of(), OFTEN), rows_with_room(70, I), rows_with_room(70, O), torch.ones(O)
-    assert torch.equal(matrix.times(x, bias), torch.addmm(bias, x, weight_of().T))
-    assert torch.equal(matrix.back(y), y @ weight_of())
-
-
-@pytest.mark.parametrize("missing", ["mkldnn", "mkl"])
-def test_is_not_looked_for_in_a_build_without_it(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    monkeypatch.setattr(getattr(torch.backends, missing), "is_available", lambda: False)
-    assert products._find() is None
-
-
-def model_and_leaves(layers: int) -> tuple[R2D2Model, Tensor]:
-    torch.manual_seed(layers)
-    tokens = {"cls_token_id": 8, "mask_token_id": 9}
-    sizes = {"vocab_size": 60, "hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4, "m": 3}
-    return R2D2Model(R2D2Config(**sizes, **tokens, num_hidden_layers=layers)).eval(), torch.randint(10, 60, (16, 9))
-
-
-@needs_onednn
-@pytest.mark.skipif(library is None, reason="without the kernels in C no rows have room")
-@pytest.mark.parametrize("layers", [1, 2, 3])
-def test_a_chart_of_width_256_is_packed_and_the_same(
-    monkeypatch: pytest.MonkeyPatch, counted: Counted, layers: int
-) -> None:
-    model, ids = model_and_leaves(layers)
-    weights = torch.randn(16, 256)
-
-    def roots_and_gradients() -> tuple[Tensor, list[list[tuple[int, int]]], tuple[Tensor, ...]]:
-        chart = model.induce(ids, sample=False)
-        gradients = torch.autograd.grad((chart.roots() * weights).sum(), list(model.parameters()))
-        return chart.roots().detach(), [chart.merges(b) for b in range(16)], gradients
-
-    roots, merges, gradients = roots_and_gradients()
-    # Forward: output, expand, contract; qkv, query, key_value beyond the first layer, each backwards too if it is used.
-    fewest, most = 2 * 3 * layers, 2 * 6 * layers
-    assert fewest <= len(counted.packed) <= most
-    assert len(counted.multiplied) > 4 * len(counted.packed)
-    monkeypatch.setattr(products, "onednn", None)
-    plain_roots, plain_merges, plain_gradients = roots_and_gradients()
-    assert merges == plain_merges
-    torch.testing.assert_close(roots, plain_roots, atol=2e-5, rtol=1e-4)
-    for (name, _), actual, expected in zip(model.named_parameters(), gradients, plain_gradients, strict=True):
-        tolerance = 2e-4 * max(float(expected.abs().max()), 1.0)
-        torch.testing.assert_close(
-            actual, expected, atol=tolerance, rtol=0, msg=lambda text, name=name: f"{name}: {text}"
-        )
-
-
-@needs_onednn
-def test_a_sentence_alone_is_not_worth_packing_for(counted: Counted) -> None:
-    model, ids = model_and_leaves(2)
-    with torch.no_grad():
-        model.induce(ids[:1], sample=False)
-    assert counted == Counted()
-
-
-@needs_onednn
-def test_the_loss_over_a_large_vocabulary(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("r2d2.model.cross_entropy.SCORES_AT_ONCE", 2100 * 100)
-    t, d, v = OFTEN + 5, 32, 2100
-    h, weight, bias = (tensor.requires_grad_() for tensor in (torch.randn(t, d), weight_of(v, d), torch.randn(v)))
+def test_the_loss_over_a_large_vocabulary(way: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    t, d, v = LEAST_USES + 5, 32, 2100
+    monkeypatch.setattr("r2d2.model.cross_entropy.SCORES_AT_ONCE", 30 * v)  # in three pieces
+    torch.manual_seed(0)
+    h, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((t, d), (v, d), (v,)))
     labels = torch.arange(t) * 7
     actual, expected = (
         linear_cross_entropy(h, weight, bias, labels, ignored=-100),
@@ -241,9 +157,6 @@ def test_the_loss_over_a_large_vocabulary(counted: Counted, monkeypatch: pytest.
         *(torch.autograd.grad(loss, (h, weight, bias)) for loss in (actual, expected)), strict=True
     ):
         torch.testing.assert_close(given_, right, atol=1e-4, rtol=1e-4)
-    assert counted.packed == [(v, d)]
-    # Tokens in pieces of 96, a whole number of blocks; the last piece has 69.
-    assert counted.multiplied == [(96, d), (96, d), (80, d)]
 
 
 class _Operations(TorchDispatchMode):
@@ -259,7 +172,8 @@ class _Operations(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("gradients", [False, True])
-def test_the_loss_makes_gradients_only_where_they_are_wanted(gradients: bool) -> None:
+def test_the_loss_makes_gradients_only_where_they_are_wanted(gradients: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "native", None)  # so that torch sees the products
     h, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((9, 4), (23, 4), (23,)))
     with _Operations() as operations, torch.set_grad_enabled(gradients):
         linear_cross_entropy(h, weight, bias, torch.arange(9), ignored=-100)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from r2d2.model.products import BLOCK, Matrix, new_rows
+from r2d2.model.products import Matrix, add_weight_gradient
 from r2d2.native import library
 
 SCORES_AT_ONCE = 1 << 22
@@ -43,9 +43,7 @@ class _LinearCrossEntropy(Function):
         gradients = [torch.zeros_like(tensor) for tensor in ((bias, h, weight) if wanted else (bias,))]
         total = h.new_zeros((), dtype=torch.promote_types(h.dtype, torch.float32))
         step = max(SCORES_AT_ONCE // len(weight), 1)
-        if step > BLOCK:
-            step -= step % BLOCK
-        matrix, h = Matrix(weight, uses=len(h)), new_rows(h, *h.shape).copy_(h)
+        matrix = Matrix(weight, uses=len(h))
         native = library is not None and h.device.type == "cpu" and h.dtype == torch.float32
         loss_of = _native_loss if native else _tensor_loss
         for first in range(0, len(h), step):
@@ -54,8 +52,8 @@ class _LinearCrossEntropy(Function):
             loss, scores = loss_of(scores, labels[first : first + step], ignored, gradients[0])
             total += loss
             if wanted:
-                torch.mm(scores, weight, out=gradients[1][first : first + step])
-                gradients[2].addmm_(scores.T, some)
+                matrix.back(scores, out=gradients[1][first : first + step])
+                add_weight_gradient(gradients[2], scores, some)
         if wanted:
             ctx.save_for_backward(*gradients)
         return total

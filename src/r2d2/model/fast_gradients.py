@@ -13,6 +13,7 @@ from torch import Tensor
 from r2d2.model.fast_steps import CLS, SUM, Step
 from r2d2.model.kernels import CellNumbers, Heads
 from r2d2.model.layer_math import LayerWeights, finish_layer_backward
+from r2d2.model.products import add_weight_gradient
 
 if TYPE_CHECKING:
     from r2d2.model.fast_values import FastValues
@@ -51,9 +52,9 @@ class FastGradients:
     def _take(self, rows: slice) -> Tensor:
         """The gradients of published cells, all that was read from them added; first-layer projections included."""
         qkv = self.qkv[rows]
-        self.layers[0].qkv.addmm_(qkv.T, self.fast.e[rows])
+        add_weight_gradient(self.layers[0].qkv, qkv, self.fast.e[rows])
         self.fast.kernels.add_sums(self.layers[0].qkv_bias.unsqueeze(0), qkv.unsqueeze(0))
-        return torch.addmm(self.e[rows], qkv, self.fast.layers[0].qkv)
+        return self.fast.matrices[0].qkv.add_back(self.e[rows], qkv)
 
     def _value_backward(self, step: Step, gradient: Tensor) -> list[Injected]:
         """From the gradient of c to parameters; returns for each layer what flows to left and right."""
@@ -74,7 +75,7 @@ class FastGradients:
                 continue
             if last:
                 self._later_query_backward(number, saved.x, qkv, x)
-            into.qkv.addmm_(qkv[0].T, saved.x[0])
+            add_weight_gradient(into.qkv, qkv[0], saved.x[0])
             state = matrices.qkv.add_back(x[0], qkv[0]).unsqueeze(0)  # of what is injected only left and right are read
         return injected[::-1]
 
@@ -82,9 +83,9 @@ class FastGradients:
         """Queries of left and right in a last layer beyond the first belong to the value path alone."""
         d = self.fast.d
         query = qkv[1:, :, :d].flatten(0, 1)
-        self.layers[number].qkv[:d].addmm_(query.T, x[1:].flatten(0, 1))
+        add_weight_gradient(self.layers[number].qkv[:d], query, x[1:].flatten(0, 1))
         self.value_sums[number][1:, :d].add_(qkv[1:, :, :d].sum(1))
-        into_x[1:] += (query @ self.fast.layers[number].qkv[:d]).view(2, -1, d)
+        self.fast.matrices[number].query.add_back(into_x[1:].flatten(0, 1), query)
         qkv[1:, :, :d] = 0
 
     def _main_backward(self, step: Step, h_sum: Tensor, injected: list[Injected]) -> None:
@@ -115,12 +116,12 @@ class FastGradients:
         matrices, into, d = self.fast.matrices[number], self.layers[number].qkv, self.fast.d
         flat, x_flat, into_flat = qkv.flatten(0, 1), x.flatten(0, 1), into_x.flatten(0, 1)
         if number < len(self.fast.layers) - 1:
-            into.addmm_(flat.T, x_flat)
+            add_weight_gradient(into, flat, x_flat)
             matrices.qkv.add_back(into_flat, flat)
             return into_x
         query, key_value = qkv[0, :, :d], flat[:, d:]
-        into[:d].addmm_(query.T, x[0])
-        into[d:].addmm_(key_value.T, x_flat)
+        add_weight_gradient(into[:d], query, x[0])
+        add_weight_gradient(into[d:], key_value, x_flat)
         matrices.query.add_back(into_x[0], query)
         matrices.key_value.add_back(into_flat, key_value)
         return into_x

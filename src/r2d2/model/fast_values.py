@@ -32,6 +32,7 @@ from r2d2.model.fast_gradients import FastGradients
 from r2d2.model.fast_steps import CLS, SUM, Layer, Step
 from r2d2.model.kernels import Blended, CellNumbers, Heads, Kernels
 from r2d2.model.layer_math import LayerMatrices, LayerWeights, finish_layer
+from r2d2.model.native_encoding import NativeEncoding, native_can_encode
 from r2d2.model.native_kernels import NativeKernels
 from r2d2.model.tensor_kernels import TensorKernels
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
@@ -81,14 +82,14 @@ class FastValues:
         layers = [LayerWeights(*parameters[at : at + size]) for at in range(4, len(parameters), size)]
         self.scales = LayerWeights.scales(self.dropout)
         self.layers = [layer.scaled(self.scales) for layer in layers]
-        cells = len(self.e)  # each takes several rows through every layer
-        self.matrices = [LayerMatrices.of(layer, uses=cells) for layer in self.layers]
+        self.matrices = [LayerMatrices.of(layer) for layer in self.layers]
         self.role_terms = [layer.role_terms() for layer in self.layers]
         self.terms = [roles + layer.qkv_bias for roles, layer in zip(self.role_terms, self.layers, strict=True)]
         self.special_e = specials.contiguous()
         self.special_qkv = torch.addmm(self.layers[0].qkv_bias, specials, self.layers[0].qkv.T)
         self.cls_qkv = self.special_qkv[CLS] + self.role_terms[0][0]
         self.d = leaves.shape[1]
+        self.encoding = NativeEncoding(self) if native_can_encode(self) else None
         self._write(leaves)
 
     @property
@@ -98,13 +99,18 @@ class FastValues:
     def _write(self, e: Tensor) -> slice:
         rows = slice(self.used, self.used + len(e))
         self.e[rows] = e
-        torch.addmm(self.layers[0].qkv_bias, e, self.layers[0].qkv.T, out=self.qkv[rows])
+        self.matrices[0].qkv.times(e, self.layers[0].qkv_bias, out=self.qkv[rows])
         self.used = rows.stop
         return rows
 
     def compute(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         first = self.used
-        scores, self.token = _Advance.apply(self.token, self, pairs, noise)
+        if self.encoding is None:
+            scores, self.token = _Advance.apply(self.token, self, pairs, noise)
+        else:
+            scores = self.encoding.step(pairs, noise, first)
+            self.used += len(scores)
+            self.compositions += pairs.left.numel() if pairs.listed is None else len(pairs.listed)
         return torch.arange(first, self.used, device=self.e.device), scores
 
     def close(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -148,13 +154,13 @@ class FastValues:
 
     def _later_qkv(self, number: int, x: Tensor, last: bool) -> Tensor:
         """Query, key and value of a layer beyond the first; in the last one queries of [SUM] alone."""
-        matrices, terms, d = self.matrices[number], self.terms[number].unsqueeze(1), self.d
-        flat = x.flatten(0, 1)
-        if not last:
-            return matrices.qkv.times(flat).view(3, -1, 3 * d).add_(terms)
+        matrices, terms, d = self.matrices[number], self.terms[number], self.d
         qkv = x.new_empty(3, x.shape[1], 3 * d)
-        torch.add(matrices.query.times(x[0]), terms[0, :, :d], out=qkv[0, :, :d])
-        torch.add(matrices.key_value.times(flat).view(3, -1, 2 * d), terms[:, :, d:], out=qkv[:, :, d:])
+        for token in range(3):
+            if token == 0 or not last:
+                matrices.qkv.times(x[token], terms[token], out=qkv[token])
+            else:
+                matrices.key_value.times(x[token], terms[token, d:], out=qkv[token, :, d:])
         return qkv
 
     def _value_path(self, main: list[Layer], chosen: Tensor) -> tuple[list[Layer], Blended, Tensor]:
@@ -171,8 +177,8 @@ class FastValues:
             if last:
                 x = kernels.select_pairs(below.x, chosen, special)
                 if number > 0:
-                    query = matrices.query.times(x[1:].flatten(0, 1)).view(2, r, d)
-                    torch.add(query, terms[1:, None, :d], out=qkv[1:, :, :d])
+                    for token in (1, 2):
+                        matrices.query.times(x[token], terms[token, :d], out=qkv[token, :, :d])
             else:
                 x = special.expand(1, r, d).contiguous()
             attended, kept = kernels.attend(qkv, len(x))

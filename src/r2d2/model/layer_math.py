@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from r2d2.model.kernels import Kernels, Normed
-from r2d2.model.products import Matrix
+from r2d2.model.products import Matrix, add_weight_gradient
 from r2d2.model.transformer import RecursiveLayer
 
 
@@ -93,10 +93,10 @@ class LayerMatrices(NamedTuple):
     contract: Matrix
 
     @classmethod
-    def of(cls, w: LayerWeights, uses: int) -> LayerMatrices:
+    def of(cls, w: LayerWeights) -> LayerMatrices:
         d = w.roles.shape[1]
         weights = (w.qkv[:d], w.qkv[d:], w.qkv, w.output, w.expand, w.contract)
-        return cls(*(Matrix(weight, uses) for weight in weights))
+        return cls(*(Matrix(weight) for weight in weights))
 
 
 class Finished(NamedTuple):
@@ -133,9 +133,9 @@ def finish_layer_backward(
     expanded, hidden = kernels.gelu_backward(
         matrices.contract.back(contracted), saved.expanded, w.expand_bias, saved.drawn, into.expand_bias
     )
-    into.contract.addmm_(contracted.T, hidden)
-    into.expand.addmm_(expanded.T, saved.h)
+    add_weight_gradient(into.contract, contracted, hidden)
+    add_weight_gradient(into.expand, expanded, saved.h)
     matrices.expand.add_back(h, expanded)
     x, projected = kernels.norm_backward(saved.normed1, h, w.norm1, into.norm1, into.norm1_bias, into.output_bias)
-    into.output.addmm_(projected.T, saved.attended)
+    add_weight_gradient(into.output, projected, saved.attended)
     return x, matrices.output.back(projected)

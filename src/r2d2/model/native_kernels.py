@@ -9,7 +9,7 @@ from torch import Tensor
 
 from r2d2.chart.values import Pairs
 from r2d2.model.kernels import BLEND_EPS, Attended, Blended, CellNumbers, Choice, Heads, Normed
-from r2d2.model.products import Matrix, new_rows
+from r2d2.model.products import Matrix
 
 POINTER, INTEGER, SEED, THRESHOLD = c_void_p, c_int64, c_uint64, c_uint32
 ARGUMENTS: dict[str, list[type]] = {
@@ -43,7 +43,11 @@ class NativeKernels:
             function.argtypes, function.restype = arguments, None
         self.threshold, self.attention_threshold = _threshold(dropout), _threshold(attention_dropout)
         self.attention_scale = 1 / (1 - attention_dropout)
-        self.seed = int(torch.randint(1 << 62, ())) if self.threshold or self.attention_threshold else 0
+        self.seed = int(torch.randint(1 << 62, ())) if self.drops else 0
+
+    @property
+    def drops(self) -> bool:
+        return bool(self.threshold or self.attention_threshold)
 
     def _draw(self) -> int:
         self.seed += 1
@@ -72,7 +76,7 @@ class NativeKernels:
     def select_pairs(self, rows: Tensor, chosen: Tensor, first: Tensor) -> Tensor:
         _, x, w = rows.shape
         r = len(chosen)
-        out = new_rows(rows, 3, r, w)
+        out = rows.new_empty(3, r, w)
         step = 0 if first.dim() == 1 else w
         self.library.select_pairs(rows.data_ptr(), chosen.data_ptr(), first.data_ptr(), step, x, r, w, out.data_ptr())
         return out
@@ -86,7 +90,7 @@ class NativeKernels:
 
     def attend(self, qkv: Tensor, seen: int) -> tuple[Tensor, Attended]:
         _, x, d = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
-        weights, out, seed = qkv.new_empty(seen, 3, x, self.heads), new_rows(qkv, seen, x, d), self._draw()
+        weights, out, seed = qkv.new_empty(seen, 3, x, self.heads), qkv.new_empty(seen, x, d), self._draw()
         self.library.attend(
             qkv.data_ptr(),
             seen,
@@ -103,7 +107,7 @@ class NativeKernels:
 
     def attend_backward(self, saved: Attended, gradient: Tensor) -> Tensor:
         seen, x, d = gradient.shape
-        out = new_rows(gradient, *saved.qkv.shape)
+        out = torch.empty_like(saved.qkv)
         self.library.attend_backward(
             saved.qkv.data_ptr(),
             saved.weights.data_ptr(),
@@ -124,7 +128,7 @@ class NativeKernels:
 
     def add_norm(self, y: Tensor, y_bias: Tensor, x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Normed]:
         n, d = y.shape
-        out, mean, rstd, seed = new_rows(y, n, d), y.new_empty(n), y.new_empty(n), self._draw()
+        out, mean, rstd, seed = y.new_empty(n, d), y.new_empty(n), y.new_empty(n), self._draw()
         self.library.add_norm(
             y.data_ptr(),
             y_bias.data_ptr(),
@@ -146,7 +150,7 @@ class NativeKernels:
         self, saved: Normed, gradient: Tensor, weight: Tensor, into_weight: Tensor, into_bias: Tensor, sum: Tensor
     ) -> tuple[Tensor, Tensor]:
         n, d = gradient.shape
-        out, dropped = torch.empty_like(gradient), new_rows(gradient, n, d)
+        out, dropped = torch.empty_like(gradient), torch.empty_like(gradient)
         self.library.norm_backward(
             gradient.data_ptr(),
             saved.summed.data_ptr(),
@@ -166,7 +170,7 @@ class NativeKernels:
         return out, dropped
 
     def gelu(self, expanded: Tensor, bias: Tensor) -> tuple[Tensor, int]:
-        hidden, seed = new_rows(expanded, *expanded.shape), self._draw()
+        hidden, seed = torch.empty_like(expanded), self._draw()
         self.library.gelu(
             expanded.data_ptr(), bias.data_ptr(), seed, self.threshold, *expanded.shape, hidden.data_ptr()
         )

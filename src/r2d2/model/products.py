@@ -1,121 +1,137 @@
 """Products with weights, by the fastest way that there is for them.
 
-PyTorch multiplies float32 matrices on processors with MKL. It also carries oneDNN, which is faster where a weight is
-large and is used often: oneDNN wants the weight packed, in an order of its own, and each is packed once, at its first
-use. A `Matrix` is such a weight; those who multiply with it need not know which way it goes. Elsewhere (small products,
-other precisions, other devices, builds without oneDNN) the way is plain `torch.mm`.
+On processors with AVX2 or AVX-512, in float32, that is `native/products.c`, which wants a weight packed; a `Matrix`
+packs it at its first use. Elsewhere it is PyTorch's own product. Those who multiply need not know which way it goes.
 
-oneDNN prepares code for every number of rows that it meets. So that it meets few, it is given whole blocks of rows: it
-reads on behind the last row, and what comes of that is cut off. The memory that it reads must exist. `new_rows` makes
-tensors with room behind them, and a product whose input has no room goes the plain way.
+A row's product by the native way is the same bits whatever other rows are multiplied with it.
 
 Legend: n rows, i width of the input, o width of the output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import prod
+from ctypes import CDLL, c_int64, c_void_p
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-BLOCK = 16
-LEAST_VALUES = 1 << 16
-"""Of a weight. Below, the cost of the call, some 15 microseconds, eats what is gained."""
-LEAST_ROWS = 64
-"""Of a product. Below, what is read behind the last row weighs too much."""
-LEAST_USES = 256
+from r2d2.native import library
+
+PANEL = 16  # as in products.c
+LEAST_USES = 64
 """Rows that a weight is multiplied with in all its products. Below, packing costs more than it brings."""
+POINTER, INTEGER = c_void_p, c_int64
+ARGUMENTS = {
+    "pack": [POINTER, *[INTEGER] * 4, POINTER],
+    "product": [POINTER, *[INTEGER] * 3, POINTER, INTEGER, POINTER, INTEGER, POINTER, INTEGER],
+    "add_weight_gradient": [POINTER, *[INTEGER] * 3, POINTER, INTEGER, INTEGER, POINTER],
+}
 
 
-class OneDNN(NamedTuple):
-    """Its two operations, which PyTorch has for the use of its own compiler."""
-
-    pack: Callable[..., Tensor]
-    multiply: Callable[..., Tensor]
-
-
-def _find() -> OneDNN | None:
-    """The operations, if this PyTorch has them: its public interface does not promise them. Only against MKL was it
-    measured that they are worth it."""
-    if not (torch.backends.mkldnn.is_available() and torch.backends.mkl.is_available()):
+def _usable(library: CDLL | None) -> CDLL | None:
+    """The library, if this processor is one for its products."""
+    if library is None or not hasattr(library, "product_lanes") or library.product_lanes() == 0:
         return None
-    try:
-        operations = torch.ops.mkldnn
-        return OneDNN(operations._reorder_linear_weight.default, operations._linear_pointwise.default)
-    except AttributeError:
-        return None
+    for name, arguments in ARGUMENTS.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, None
+    return library
 
 
-onednn = _find()
+native = _usable(library)
 
 
-def new_rows(like: Tensor, *shape: int) -> Tensor:
-    """An empty tensor of that shape, with room behind its last row for the rest of a block."""
-    n, width = prod(shape[:-1]), shape[-1]
-    if n < LEAST_ROWS:
-        return like.new_empty(shape)
-    return like.new_empty(n + BLOCK - 1, width).resize_(shape)
+class Packed(NamedTuple):
+    """A right-hand side Wᵀ in the order in which `product` reads it."""
+
+    library: CDLL
+    panels: Float[Tensor, " p"]
+    o: int
+
+    @classmethod
+    def of(cls, library: CDLL, weight: Float[Tensor, "o i"]) -> Packed:
+        o, i = weight.shape
+        panels = weight.new_empty(-(-o // PANEL) * PANEL * i)
+        library.pack(weight.data_ptr(), *weight.stride(), o, i, panels.data_ptr())
+        return cls(library, panels, o)
+
+    def times(self, x: Float[Tensor, "n i"], start: Tensor | None, out: Float[Tensor, "n o"] | None) -> Tensor:
+        """start + x Wᵀ, written to `out` if it is given; `start` is a row for all, or `out` itself."""
+        if x.stride(1) != 1:
+            x = x.contiguous()
+        n, i = x.shape
+        out = x.new_empty(n, self.o) if out is None else out
+        begin, step = (None, 0) if start is None else (start.data_ptr(), 0 if start.dim() == 1 else start.stride(0))
+        self.library.product(
+            *(x.data_ptr(), n, i, x.stride(0), self.panels.data_ptr(), self.o),
+            *(begin, step, out.data_ptr(), out.stride(0)),
+        )
+        return out
 
 
 class Matrix:
     """A weight W that does not change while this object lives. For use where autograd does not look.
 
-    `uses` is how many rows at least are expected to be multiplied with it.
+    `uses` is how many rows are expected to be multiplied with it. What is written to, `out` or `into`, may be a part of
+    a larger tensor, if its rows are contiguous.
     """
 
-    def __init__(self, weight: Float[Tensor, "o i"], uses: int) -> None:
+    def __init__(self, weight: Float[Tensor, "o i"], uses: int = LEAST_USES) -> None:
         self.weight = weight
-        self._packed: Tensor | None = None
-        self._packed_transpose: Tensor | None = None
-        worth_it = uses >= LEAST_USES and weight.numel() >= LEAST_VALUES
-        self._onednn = onednn if worth_it and _possible_for(weight) else None
+        self._packed: Packed | None = None
+        self._packed_transpose: Packed | None = None
+        self._native = native if uses >= LEAST_USES and _possible_for(weight) else None
 
-    def times(self, x: Float[Tensor, "n i"], bias: Float[Tensor, " o"] | None = None) -> Float[Tensor, "n o"]:
+    def times(
+        self,
+        x: Float[Tensor, "n i"],
+        bias: Float[Tensor, " o"] | None = None,
+        out: Float[Tensor, "n o"] | None = None,
+    ) -> Float[Tensor, "n o"]:
         """x Wᵀ, and the bias if there is one."""
-        if self._onednn is None or (blocks := _in_blocks(x)) is None:
-            return torch.mm(x, self.weight.T) if bias is None else torch.addmm(bias, x, self.weight.T)
-        if self._packed is None:
-            self._packed = self._onednn.pack(self.weight)
-        return _first(len(x), self._onednn.multiply(blocks, self._packed, bias, "none", [], ""))
+        if self._native is None:
+            transposed = self.weight.T
+            return torch.mm(x, transposed, out=out) if bias is None else torch.addmm(bias, x, transposed, out=out)
+        return self._forward().times(x, bias, out)
 
-    def back(self, y: Float[Tensor, "n o"]) -> Float[Tensor, "n i"]:
+    def panels(self) -> Float[Tensor, " p"]:
+        """The packed weight, for those who call `product` themselves; only where the native way is taken."""
+        return self._forward().panels
+
+    def back(self, y: Float[Tensor, "n o"], out: Float[Tensor, "n i"] | None = None) -> Float[Tensor, "n i"]:
         """y W: the gradient of x, where y is that of x Wᵀ."""
-        product = self._packed_back(y)
-        return torch.mm(y, self.weight) if product is None else product
+        packed = self._transpose()
+        return torch.mm(y, self.weight, out=out) if packed is None else packed.times(y, None, out)
 
     def add_back(self, into: Float[Tensor, "n i"], y: Float[Tensor, "n o"]) -> Float[Tensor, "n i"]:
         """Add y W to `into`, and give that."""
-        product = self._packed_back(y)
-        return into.addmm_(y, self.weight) if product is None else into.add_(product)
+        packed = self._transpose()
+        return into.addmm_(y, self.weight) if packed is None else packed.times(y, into, into)
 
-    def _packed_back(self, y: Tensor) -> Tensor | None:
-        if self._onednn is None or (blocks := _in_blocks(y)) is None:
-            return None
-        if self._packed_transpose is None:
-            self._packed_transpose = self._onednn.pack(self.weight.T)
-        return _first(len(y), self._onednn.multiply(blocks, self._packed_transpose, None, "none", [], ""))
+    def _forward(self) -> Packed:
+        assert self._native is not None
+        if self._packed is None:
+            self._packed = Packed.of(self._native, self.weight)
+        return self._packed
+
+    def _transpose(self) -> Packed | None:
+        if self._native is not None and self._packed_transpose is None:
+            self._packed_transpose = Packed.of(self._native, self.weight.T)
+        return self._packed_transpose
+
+
+def add_weight_gradient(into: Float[Tensor, "o i"], y: Float[Tensor, "n o"], x: Float[Tensor, "n i"]) -> None:
+    """Add yᵀ x to `into`, which is contiguous: the gradient of W, where y is that of x Wᵀ."""
+    if native is None or not _possible_for(into) or not into.is_contiguous():
+        into.addmm_(y.T, x)
+        return
+    y, x = (rows if rows.stride(1) == 1 else rows.contiguous() for rows in (y, x))
+    native.add_weight_gradient(
+        *(y.data_ptr(), *y.shape, y.stride(0)), *(x.data_ptr(), x.shape[1], x.stride(0)), into.data_ptr()
+    )
 
 
 def _possible_for(weight: Tensor) -> bool:
-    return weight.device.type == "cpu" and weight.dtype == torch.float32 and bool(torch.backends.mkldnn.enabled)
-
-
-def _in_blocks(rows: Tensor) -> Tensor | None:
-    """The rows, and what lies behind them up to a whole block; None if they are too few, or there is no room."""
-    n, width = rows.shape
-    if n < LEAST_ROWS or not rows.is_contiguous():
-        return None
-    over = n % BLOCK
-    if over == 0:
-        return rows
-    whole = n - over + BLOCK
-    end = (rows.storage_offset() + whole * width) * rows.element_size()
-    return rows.as_strided((whole, width), (width, 1)) if end <= rows.untyped_storage().nbytes() else None
-
-
-def _first(n: int, rows: Tensor) -> Tensor:
-    return rows if len(rows) == n else rows[:n]
+    return weight.device.type == "cpu" and weight.dtype == torch.float32

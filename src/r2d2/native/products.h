@@ -1,0 +1,12 @@
+/* What products.c has for others to call; it tells what each of them does. */
+
+#ifndef R2D2_PRODUCTS_H
+#define R2D2_PRODUCTS_H
+
+#include "sharing.h"
+
+int product_lanes(void);
+void product(const float *x, integer n, integer i, integer x_step, const float *panels, integer o, const float *start,
+             integer start_step, float *out, integer out_step);
+
+#endif
