@@ -11,6 +11,7 @@ The plain way sends [SUM] [CLS] left right of every pair through every layer. He
    looks at every c; but no gradient flows back into an unchosen c, so nothing of that is kept.
 4. Gradients of parameters are added up in place over all steps, and handed to autograd once.
 5. What is no matrix product is done in one pass over the numbers, in C where that is possible (`r2d2.model.kernels`).
+6. Where matrix products are done in C too, so is all of a step, in one call (`r2d2.model.native_steps`).
 
 The backward pass is written out: `r2d2.model.fast_gradients` and `r2d2.model.layer_math`. `AutogradValues` with
 `RecursiveTransformer.compose` is the plain way, and the tests hold the two equal.
@@ -32,8 +33,8 @@ from r2d2.model.fast_gradients import FastGradients
 from r2d2.model.fast_steps import CLS, SUM, Layer, Step
 from r2d2.model.kernels import Blended, CellNumbers, Heads, Kernels
 from r2d2.model.layer_math import LayerMatrices, LayerWeights, finish_layer
-from r2d2.model.native_encoding import NativeEncoding, native_can_encode
 from r2d2.model.native_kernels import NativeKernels
+from r2d2.model.native_steps import NativeGradients, NativeStep, NativeSteps, native_can_step
 from r2d2.model.tensor_kernels import TensorKernels
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.native import library
@@ -89,7 +90,7 @@ class FastValues:
         self.special_qkv = torch.addmm(self.layers[0].qkv_bias, specials, self.layers[0].qkv.T)
         self.cls_qkv = self.special_qkv[CLS] + self.role_terms[0][0]
         self.d = leaves.shape[1]
-        self.encoding = NativeEncoding(self) if native_can_encode(self) else None
+        self.steps = NativeSteps(self) if native_can_step(self) else None
         self._write(leaves)
 
     @property
@@ -105,12 +106,10 @@ class FastValues:
 
     def compute(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         first = self.used
-        if self.encoding is None:
+        if self.needs_gradients:
             scores, self.token = _Advance.apply(self.token, self, pairs, noise)
         else:
-            scores = self.encoding.step(pairs, noise, first)
-            self.used += len(scores)
-            self.compositions += pairs.left.numel() if pairs.listed is None else len(pairs.listed)
+            scores, _ = self._forward(pairs, noise)
         return torch.arange(first, self.used, device=self.e.device), scores
 
     def close(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,7 +117,12 @@ class FastValues:
         e, log_p, log_p_tree = _Close.apply(token, self)
         return e, log_p, log_p_tree
 
-    def _forward(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Step | None]:
+    def _forward(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Step | NativeStep | None]:
+        if self.steps is not None:
+            scores, step = self.steps.forward(pairs, noise, self.used)
+            self.used += len(scores)
+            self.compositions += step.step.x
+            return scores, step
         left, right = pairs.parts()
         self.compositions += len(left)
         main, h_sum = self._main_path(left, right)
@@ -248,5 +252,6 @@ class _Close(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, e: Tensor, log_p: Tensor, log_p_tree: Tensor) -> tuple[Tensor, None]:
-        ctx.values.gradients = FastGradients(ctx.values, e, log_p, log_p_tree)
+        make = FastGradients if ctx.values.steps is None else NativeGradients
+        ctx.values.gradients = make(ctx.values, e, log_p, log_p_tree)
         return _new_token(e), None

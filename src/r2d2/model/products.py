@@ -100,6 +100,12 @@ class Matrix:
         """The packed weight, for those who call `product` themselves; only where the native way is taken."""
         return self._forward().panels
 
+    def back_panels(self) -> Float[Tensor, " p"]:
+        """Those of the transpose."""
+        packed = self._transpose()
+        assert packed is not None
+        return packed.panels
+
     def back(self, y: Float[Tensor, "n o"], out: Float[Tensor, "n i"] | None = None) -> Float[Tensor, "n i"]:
         """y W: the gradient of x, where y is that of x Wᵀ."""
         packed = self._transpose()

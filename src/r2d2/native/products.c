@@ -61,7 +61,6 @@ static void strip(const strip_arguments *s, int lanes) { (void)s, (void)lanes; }
 
 #endif
 
-INLINE integer least(integer a, integer b) { return a < b ? a : b; }
 INLINE integer panels_of(integer width) { return (width + PANEL - 1) / PANEL; }
 
 /* A strip whose panel may be the last one, with fewer columns: then by way of rows that have them all. */

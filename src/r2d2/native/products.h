@@ -8,5 +8,7 @@
 int product_lanes(void);
 void product(const float *x, integer n, integer i, integer x_step, const float *panels, integer o, const float *start,
              integer start_step, float *out, integer out_step);
+void add_weight_gradient(const float *y, integer n, integer o, integer y_step, const float *x, integer i,
+                         integer x_step, float *into);
 
 #endif

@@ -15,6 +15,9 @@
 
 typedef int64_t integer;
 
+INLINE integer least(integer a, integer b) { return a < b ? a : b; }
+INLINE integer most(integer a, integer b) { return a > b ? a : b; }
+
 /* ---- sharing work between threads ----
 
    PyTorch's own threads are used, which wait for work between its operations: others would fight with them for the
