@@ -152,6 +152,15 @@ def test_the_gradient_under_dropout_is_the_slope(layers: int, threads: int) -> N
     assert compared > 5
 
 
+@pytest.mark.parametrize("gradients", [False, True])
+def test_large_weights_have_their_gradients_the_other_way(gradients: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, leaves = make_model(1), make_leaves()
+    monkeypatch.setattr(native_steps, "LARGEST_WEIGHT", D * (2 * D + 3) - 1)
+    with torch.set_grad_enabled(gradients):
+        values = FastValues(leaves[0], 99, model.composition, model.special("sum", "cls"))
+    assert (values.steps is None) == gradients
+
+
 def test_what_is_dropped_changes_from_pass_to_pass() -> None:
     model, leaves = make_model(2, hidden_dropout_prob=0.3, attention_probs_dropout_prob=0.0).train(), make_leaves()
     make = partial(FastValues, composition=model.composition, specials=model.special("sum", "cls"))
