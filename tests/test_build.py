@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from r2d2.model import products
 from r2d2.native import library
 
 ROOT = Path(__file__).parents[1]
@@ -77,6 +78,18 @@ def test_the_library_compiles_without_warnings_and_loading_it_changes_no_arithme
 def test_where_there_is_a_compiler_the_library_is_there() -> None:
     """Otherwise every test of the native parts would pass over itself in silence."""
     assert library is not None
+
+
+CPU = Path("/proc/cpuinfo")
+HAS_AVX2 = CPU.exists() and {"avx2", "fma", "bmi2"} <= set(CPU.read_text(encoding="utf-8").split())
+
+
+@needs_compiler
+@pytest.mark.skipif(os.environ.get("R2D2_NATIVE") == "0", reason="the native parts are turned off")
+@pytest.mark.skipif(not HAS_AVX2 or "clang" in os.environ.get("CC", ""), reason="products in C are for GCC and AVX2")
+def test_where_the_processor_is_one_for_them_the_products_are_there() -> None:
+    """For the same reason."""
+    assert products.native is not None
 
 
 PARSE = """

@@ -43,11 +43,7 @@ class NativeKernels:
             function.argtypes, function.restype = arguments, None
         self.threshold, self.attention_threshold = _threshold(dropout), _threshold(attention_dropout)
         self.attention_scale = 1 / (1 - attention_dropout)
-        self.seed = int(torch.randint(1 << 62, ())) if self.drops else 0
-
-    @property
-    def drops(self) -> bool:
-        return bool(self.threshold or self.attention_threshold)
+        self.seed = int(torch.randint(1 << 62, ())) if self.threshold or self.attention_threshold else 0
 
     def _draw(self) -> int:
         self.seed += 1
