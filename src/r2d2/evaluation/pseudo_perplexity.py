@@ -134,7 +134,7 @@ def _score(model: R2D2ForBidirectionalLM, clozes: Sequence[Cloze], m: Threshold 
         if parts:
             roots[1:], _ = encode_roots(model, parts, m)
         left, right = (torch.tensor(rows, device=model.device) for rows in (left_rows, right_rows))
-        h = model.model.predict_between(roots[left], roots[right], left == 0, right == 0)
+        h = model.model.predict_between(roots, left, right)
         log_p: list[float] = []
         for start in range(0, len(tokens), TOKENS_A_BATCH):
             some = slice(start, start + TOKENS_A_BATCH)

@@ -16,18 +16,15 @@ import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from types import MethodType
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from r2d2.chart import AutogradValues, MakeValues
 from r2d2.data.batches import collate, group_by_length
 from r2d2.evaluation.pseudo_perplexity import TOKENS_A_BATCH, encode_roots
-from r2d2.model import R2D2Config, R2D2ForBidirectionalLM, R2D2Model
+from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
 
 VOCABULARY = 30_522
 LENGTH = 32
@@ -97,13 +94,8 @@ def make_model(size: Size, m: int = 4) -> R2D2ForBidirectionalLM:
 
 
 def make_plain(model: R2D2ForBidirectionalLM) -> R2D2ForBidirectionalLM:
-    """The same model with its cells computed the plain way."""
-
-    def make_values(self: R2D2Model, temperature: float) -> MakeValues:
-        compose = partial(self.composition.compose, specials=self.special("sum", "cls"))
-        return partial(AutogradValues, compose=compose, temperature=temperature)
-
-    model.model._make_values = MethodType(make_values, model.model)
+    """The same model with everything computed the plain way."""
+    model.model._fast_composition = lambda: None
     return model
 
 

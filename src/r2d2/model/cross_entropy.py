@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from r2d2.model.products import Matrix, add_weight_gradient
 from r2d2.native import library
 
-SCORES_AT_ONCE = 1 << 22
+SCORES_AT_ONCE = 1 << 23
 
 
 def linear_cross_entropy(

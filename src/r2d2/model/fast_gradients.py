@@ -12,7 +12,7 @@ from torch import Tensor
 
 from r2d2.model.fast_steps import CLS, SUM, Step
 from r2d2.model.kernels import CellNumbers, Heads
-from r2d2.model.layer_math import LayerWeights, finish_layer_backward
+from r2d2.model.layer_math import LayerWeights, add_role_gradients, finish_layer_backward, project_backward
 from r2d2.model.products import add_weight_gradient
 
 if TYPE_CHECKING:
@@ -105,30 +105,16 @@ class FastGradients:
                 kernels.unselect_pairs(x, choice.chosen, from_values)
             kernels.add_sums(self.main_sums[number], qkv)
             if number > 0:
-                state = self._later_qkv_backward(number, saved.x, qkv, x)
+                project_backward(saved.x, qkv, x, matrices, into, last=number == len(fast.layers) - 1)
+                state = x
                 continue
             kernels.add_sums(self.special_e[SUM : SUM + 1], x[:1])
             kernels.scatter_pairs(self.qkv, choice.left, choice.right, qkv)
             kernels.scatter_pairs(self.e, choice.left, choice.right, x)
 
-    def _later_qkv_backward(self, number: int, x: Tensor, qkv: Tensor, into_x: Tensor) -> Tensor:
-        """The gradient of what a layer beyond the first reads; in the last one no query but [SUM]'s has any."""
-        matrices, into, d = self.fast.matrices[number], self.layers[number].qkv, self.fast.d
-        flat, x_flat, into_flat = qkv.flatten(0, 1), x.flatten(0, 1), into_x.flatten(0, 1)
-        if number < len(self.fast.layers) - 1:
-            add_weight_gradient(into, flat, x_flat)
-            matrices.qkv.add_back(into_flat, flat)
-            return into_x
-        query, key_value = qkv[0, :, :d], flat[:, d:]
-        add_weight_gradient(into[:d], query, x[0])
-        add_weight_gradient(into[d:], key_value, x_flat)
-        matrices.query.add_back(into_x[0], query)
-        matrices.key_value.add_back(into_flat, key_value)
-        return into_x
-
     def finish(self, leaves: int) -> tuple[Tensor | None, ...]:
         """The gradients of leaves, special tokens and parameters, when all steps are done."""
-        fast, first, d = self.fast, self.fast.layers[0], self.fast.d
+        fast, first = self.fast, self.fast.layers[0]
         leaf_gradient = self._take(slice(1, 1 + leaves))
         special_qkv = torch.stack([self.main_sums[0][0], self.value_sums[0][0]])
         self.layers[0].qkv.addmm_(special_qkv.T, fast.special_e)
@@ -136,8 +122,7 @@ class FastGradients:
         special_gradient = torch.addmm(self.special_e, special_qkv, first.qkv)
         for number, (layer, into) in enumerate(zip(fast.layers, self.layers, strict=True)):
             sums = self.main_sums[number] + self.value_sums[number]
-            into.roles.addmm_(sums[:, : 2 * d], layer.qkv[: 2 * d])
-            into.qkv[: 2 * d].addmm_(sums[:, : 2 * d].T, layer.roles)
+            add_role_gradients(into, sums, layer)
             if number > 0:
                 into.qkv_bias.add_(sums.sum(0))
         fast.gradients = None

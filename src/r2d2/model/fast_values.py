@@ -32,7 +32,7 @@ from r2d2.chart.values import Pairs
 from r2d2.model.fast_gradients import FastGradients
 from r2d2.model.fast_steps import CLS, SUM, Layer, Step
 from r2d2.model.kernels import Blended, CellNumbers, Heads, Kernels
-from r2d2.model.layer_math import LayerMatrices, LayerWeights, finish_layer
+from r2d2.model.layer_math import LayerMatrices, LayerWeights, finish_layer, project
 from r2d2.model.native_kernels import NativeKernels
 from r2d2.model.native_steps import NativeGradients, NativeStep, NativeSteps, native_can_step
 from r2d2.model.tensor_kernels import TensorKernels
@@ -148,24 +148,13 @@ class FastValues:
             if number == 0:
                 qkv = kernels.gather_pairs(self.qkv, left, right, self.special_qkv[SUM], self.role_terms[0])
             else:
-                qkv = self._later_qkv(number, x, last)
+                qkv = project(x, self.terms[number], self.matrices[number], last=last)
             attended, kept = kernels.attend(qkv, 1 if last else 3)
             seen = x[: len(attended)].flatten(0, 1)
             out, finished = finish_layer(seen, attended.flatten(0, 1), layer, self.matrices[number], kernels)
             saved.append(Layer(x, kept, finished))
             x = out.view(attended.shape)
         return saved, x[0]
-
-    def _later_qkv(self, number: int, x: Tensor, last: bool) -> Tensor:
-        """Query, key and value of a layer beyond the first; in the last one queries of [SUM] alone."""
-        matrices, terms, d = self.matrices[number], self.terms[number], self.d
-        qkv = x.new_empty(3, x.shape[1], 3 * d)
-        for token in range(3):
-            if token == 0 or not last:
-                matrices.qkv.times(x[token], terms[token], out=qkv[token])
-            else:
-                matrices.key_value.times(x[token], terms[token, d:], out=qkv[token, :, d:])
-        return qkv
 
     def _value_path(self, main: list[Layer], chosen: Tensor) -> tuple[list[Layer], Blended, Tensor]:
         """Equation 7 for some of the pairs."""

@@ -1,11 +1,13 @@
-"""A post-norm Transformer layer after its attention, with its gradients written out, for the fast composition function.
+"""A post-norm Transformer layer before and after its attention, with its gradients written out, for the fast way.
 
-    x, attended -> LN(h + drop(W2 drop(gelu(W1 h))))    with h = LN(x + drop(Wo attended))
+    before   x -> query, key and value of three tokens, roles added
+    after    x, attended -> LN(h + drop(W2 drop(gelu(W1 h))))    with h = LN(x + drop(Wo attended))
 
-It works on rows: n rows of width d, whatever tokens and pairs they stand for. The forward function gives its output and
-what the backward will need; the backward function takes that with the gradient of the output, adds the gradients of
-parameters into buffers of the same form, and gives the gradients of x and attended. What is no matrix product is left
-to `r2d2.model.kernels`. Dropout only zeroes; its factor 1 / (1 - p) is in the weights, see `LayerWeights.scales`.
+The part after works on rows: n rows of width d, whatever tokens and pairs they stand for. The forward function gives
+its output and what the backward will need; the backward function takes that with the gradient of the output, adds the
+gradients of parameters into buffers of the same form, and gives the gradients of x and attended. What is no matrix
+product is left to `r2d2.model.kernels`. Dropout only zeroes; its factor 1 / (1 - p) is in the weights, see
+`LayerWeights.scales`.
 """
 
 from __future__ import annotations
@@ -97,6 +99,43 @@ class LayerMatrices(NamedTuple):
         d = w.roles.shape[1]
         weights = (w.qkv[:d], w.qkv[d:], w.qkv, w.output, w.expand, w.contract)
         return cls(*(Matrix(weight) for weight in weights))
+
+
+def project(x: Tensor, terms: Tensor, matrices: LayerMatrices, *, last: bool) -> Tensor:
+    """Query, key and value of x [3, n, d], roles and biases added; in the last layer queries of token 0 alone."""
+    n, d = x.shape[1:]
+    qkv = x.new_empty(3, n, 3 * d)
+    for token in range(3):
+        if token == 0 or not last:
+            matrices.qkv.times(x[token], terms[token], out=qkv[token])
+        else:
+            matrices.key_value.times(x[token], terms[token, d:], out=qkv[token, :, d:])
+    return qkv
+
+
+def project_backward(
+    x: Tensor, qkv: Tensor, into_x: Tensor, matrices: LayerMatrices, into: LayerWeights, *, last: bool
+) -> None:
+    """Add to `into_x` the gradient of x, from that of query, key and value; in the last layer no query but token 0's
+    has any. Roles and biases are left to `add_role_gradients`."""
+    d = x.shape[2]
+    flat, x_flat, into_flat = qkv.flatten(0, 1), x.flatten(0, 1), into_x.flatten(0, 1)
+    if not last:
+        add_weight_gradient(into.qkv, flat, x_flat)
+        matrices.qkv.add_back(into_flat, flat)
+        return
+    query, key_value = qkv[0, :, :d], flat[:, d:]
+    add_weight_gradient(into.qkv[:d], query, x[0])
+    add_weight_gradient(into.qkv[d:], key_value, x_flat)
+    matrices.query.add_back(into_x[0], query)
+    matrices.key_value.add_back(into_flat, key_value)
+
+
+def add_role_gradients(into: LayerWeights, sums: Tensor, w: LayerWeights) -> None:
+    """Of roles, and of query and key by way of them, from the gradients of query, key and value summed by token."""
+    both = sums[:, : 2 * w.roles.shape[1]]
+    into.roles.addmm_(both, w.qkv[: both.shape[1]])
+    into.qkv[: both.shape[1]].addmm_(both.T, w.roles)
 
 
 class Finished(NamedTuple):

@@ -31,6 +31,7 @@ from r2d2.chart import (
 from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
 from r2d2.model.cross_entropy import linear_cross_entropy
+from r2d2.model.fast_prediction import fast_predict
 from r2d2.model.fast_values import FastValues
 from r2d2.model.guidance import GuidedNoise, guidance_loss, merge_ranks
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
@@ -178,12 +179,17 @@ class R2D2Model(R2D2PreTrainedModel):
         return R2D2Output(root=chart.roots(), chart=chart)
 
     def _make_values(self, temperature: float) -> MakeValues:
-        """The fast way where there is one: for the recursive Transformer, in the precision of its weights."""
         specials = self.special("sum", "cls")
-        if isinstance(self.composition, RecursiveTransformer) and not torch.is_autocast_enabled(specials.device.type):
-            return partial(FastValues, composition=self.composition, specials=specials, temperature=temperature)
+        if (composition := self._fast_composition()) is not None:
+            return partial(FastValues, composition=composition, specials=specials, temperature=temperature)
         compose = partial(self.composition.compose, specials=specials)
         return partial(AutogradValues, compose=compose, temperature=temperature)
+
+    def _fast_composition(self) -> RecursiveTransformer | None:
+        """f, if there is a fast way for it: for the recursive Transformer, in the precision of its weights."""
+        if isinstance(self.composition, RecursiveTransformer) and not torch.is_autocast_enabled(self.device.type):
+            return self.composition
+        return None
 
     def special(self, *names: str) -> Float[Tensor, "x d"]:
         """The embeddings of special tokens, by name."""
@@ -191,13 +197,15 @@ class R2D2Model(R2D2PreTrainedModel):
         return self.embedding(torch.tensor(ids, device=self.embedding.weight.device))
 
     def predict_between(
-        self, left: Float[Tensor, "t w"], right: Float[Tensor, "t w"], at_start: Tensor, at_end: Tensor
+        self, vectors: Float[Tensor, "r w"], left: Int[Tensor, " t"], right: Int[Tensor, " t"]
     ) -> Float[Tensor, "t d"]:
-        """f with [MASK] between contexts; `at_start` and `at_end` mark where [BOS] and [EOS] are the context."""
+        """f with [MASK] between contexts, which are rows of `vectors`; row 0 stands for [BOS] and for [EOS]."""
+        if (composition := self._fast_composition()) is not None:
+            return fast_predict(vectors, left, right, self.special("mask", "bos", "eos"), composition)
         bos, eos = self.composition.leaves(self.special("bos", "eos"))
-        left = torch.where(at_start.unsqueeze(-1), bos, left)
-        right = torch.where(at_end.unsqueeze(-1), eos, right)
-        return self.composition.predict(left, right, mask=self.special("mask"))
+        before = torch.where((left == 0).unsqueeze(1), bos, vectors.index_select(0, left))
+        after = torch.where((right == 0).unsqueeze(1), eos, vectors.index_select(0, right))
+        return self.composition.predict(before, after, mask=self.special("mask"))
 
 
 class LMHead(nn.Module):
@@ -283,10 +291,7 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
 
     def _between_contexts(self, chart: Chart, real: Bool[Tensor, "b n"]) -> Float[Tensor, "t d"]:
         left, right = chart.contexts(real)
-        vectors = chart.all_vectors
-        return self.model.predict_between(
-            vectors.index_select(0, left), vectors.index_select(0, right), left == 0, right == 0
-        )
+        return self.model.predict_between(chart.all_vectors, left, right)
 
 
 def check_input(input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None, vocab_size: int) -> list[int]:
