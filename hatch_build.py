@@ -5,6 +5,7 @@ Without a compiler, or if it fails, the package is built without them: slower on
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -26,7 +27,7 @@ class NativeBuildHook(BuildHookInterface[Any]):
             return
         folder = Path(self.root) / "src" / "r2d2" / "native"
         library = folder / "_native.so"
-        if not compile_library(sorted(folder.glob("*.c")), library):
+        if not compile_library(folder, library):
             library.unlink(missing_ok=True)
             self.app.display_warning("no C compiler: R2D2 is built without its native parts")
             return
@@ -35,14 +36,27 @@ class NativeBuildHook(BuildHookInterface[Any]):
         build_data["infer_tag"] = True
 
 
-def compile_library(sources: list[Path], library: Path) -> bool:
-    """Make a shared library beside and move it there; whether it could be made."""
+def compile_library(folder: Path, library: Path) -> bool:
+    """Make a shared library of a folder's C files beside, and move it there; whether it could be made."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
     if shutil.which(compiler[0]) is None:
         return False
     fresh = library.with_suffix(".new")
-    command = [*compiler, *FLAGS, *map(str, sources), "-lm", "-o", str(fresh)]
+    sources = map(str, sorted(folder.glob("*.c")))
+    command = [*compiler, *FLAGS, f'-DSOURCES="{_digest_of(folder)}"', *sources, "-lm", "-o", str(fresh)]
     if subprocess.run(command, check=False).returncode != 0:
         return False
     os.replace(fresh, library)
     return True
+
+
+def _digest_of(folder: Path) -> str:
+    """What r2d2.native.sources makes of the files; the package itself is not there yet."""
+    path = Path(__file__).parent / "src" / "r2d2" / "native" / "sources.py"
+    spec = importlib.util.spec_from_file_location("sources", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    digest: str = module.digest_of(folder)
+    return digest

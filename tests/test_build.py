@@ -13,10 +13,10 @@ from types import ModuleType
 import pytest
 
 from r2d2.model import products
-from r2d2.native import library
+from r2d2.native import library, load
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted((ROOT / "src" / "r2d2" / "native").glob("*.c"))
+SOURCES = ROOT / "src" / "r2d2" / "native"
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 
 
@@ -49,7 +49,7 @@ def test_a_source_with_an_error_makes_no_library_and_spoils_none(
 ) -> None:
     (tmp_path / "wrong.c").write_text("int half(int x) { return x / ; }", encoding="utf-8")
     (tmp_path / "_native.so").write_bytes(b"the old one")
-    assert hatch_build.compile_library([tmp_path / "wrong.c"], tmp_path / "_native.so") is False
+    assert hatch_build.compile_library(tmp_path, tmp_path / "_native.so") is False
     assert (tmp_path / "_native.so").read_bytes() == b"the old one"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["_native.so", "wrong.c"]
     assert "wrong.c" in capfd.readouterr().err
@@ -71,6 +71,22 @@ def test_the_library_compiles_without_warnings_and_loading_it_changes_no_arithme
     assert [path.name for path in tmp_path.iterdir()] == ["_native.so"]
     assert capfd.readouterr().err == ""
     subprocess.run([sys.executable, "-c", TINY_NUMBERS, tmp_path / "_native.so"], check=True)
+
+
+@needs_compiler
+def test_a_library_of_other_files_is_not_loaded(hatch_build: ModuleType, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("R2D2_NATIVE", raising=False)
+    folder, made = tmp_path / "native", tmp_path / "native" / "_native.so"
+    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("*.so", "*.py", "__pycache__"))
+    assert hatch_build.compile_library(folder, made) is True
+    assert load(made) is not None
+    with (folder / "layers.h").open("a", encoding="utf-8") as header:
+        header.write("/* changed */\n")
+    with pytest.warns(UserWarning, match="compiled from other C files"):
+        assert load(made) is None
+    for source in [*folder.glob("*.c"), *folder.glob("*.h")]:
+        source.unlink()
+    assert load(made) is not None  # nothing to compare it with
 
 
 @needs_compiler

@@ -45,7 +45,6 @@ typedef struct {
     float *e, *qkv, *log_p, *log_p_tree; /* of all cells */
 } composer;
 
-integer composer_size(void) { return (integer)sizeof(composer); }
 integer composer_layers(void) { return MOST_LAYERS; }
 
 /* Seeds of their own for every layer of every path of every block of a forward pass, apart enough for its draws; `row`
@@ -364,8 +363,6 @@ typedef struct {
     float *special_e, *score, *score_bias, *blend, *blend_bias;
     float *e, *qkv, *log_p, *log_p_tree; /* of all cells */
 } gradients;
-
-integer gradients_size(void) { return (integer)sizeof(gradients); }
 
 /* What a block's gradient needs: `flow` until the threads have met, the rest only while it is at work. */
 typedef struct {
