@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from r2d2 import Parser
 from r2d2.model import R2D2ForBidirectionalLM
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -30,10 +31,10 @@ def release(tmp_path: Path) -> Path:
 
 
 def convert(
-    folder: Path, checkpoint: str, config: str = "config.json", out: str = "out"
+    folder: Path, checkpoint: str, config: str = "config.json", out: str = "out", options: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "r2d2", "convert", checkpoint, "--config", config, "--out", out],
+        [sys.executable, "-m", "r2d2", "convert", checkpoint, "--config", config, "--out", out, *options],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -49,6 +50,31 @@ def test_a_converted_model_gives_the_golden_loss(release: Path, checkpoint: str)
     tensors = load_file(GOLDEN / "m4.safetensors")
     ids = tensors["input_ids"]
     torch.testing.assert_close(model(ids, tensors["attention_mask"], labels=ids).loss, tensors["loss"])
+
+
+def test_with_its_vocabulary_a_converted_model_parses(release: Path) -> None:
+    entries = ["[PAD]", "[UNK]", *(f"[unused{number}]" for number in range(1, 10)), "[CLS]", "[MASK]"]
+    entries[4], entries[5], entries[7] = "[BOS]", "[EOS]", "[SUM]"
+    entries += ["the", "dog", "barks", *(f"word{number}" for number in range(44))]
+    (release / "vocab.txt").write_text("\n".join(entries) + "\n")
+    done = convert(release, "model.bin", options=("--vocab", "vocab.txt"))
+    assert done.returncode == 0, done.stderr
+    parsed = Parser.from_pretrained(release / "out").parse("the dog barks")
+    assert parsed.tree.leaves == ("the", "dog", "barks")
+
+    bare = convert(release, "model.bin", out="bare")
+    assert "no tokenizer" in bare.stdout
+    (release / "short.txt").write_text("\n".join(entries[:-1]) + "\n")
+    entries[11], entries[13] = entries[13], entries[11]
+    (release / "moved.txt").write_text("\n".join(entries) + "\n")
+    for vocabulary, message in {
+        "short.txt": "short.txt makes 59 pieces, and the model has 60",
+        "moved.txt": "moved.txt: cls_token_id would be 13, and is 11 in the configuration",
+        "absent.txt": "absent.txt: no such file",
+    }.items():
+        wrong = convert(release, "model.bin", out="wrong", options=("--vocab", vocabulary))
+        assert (wrong.returncode, wrong.stderr.strip()) == (2, f"error: {message}")
+        assert not (release / "wrong").exists()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from r2d2.data.text_files import find_files
 from r2d2.errors import InputError
 from r2d2.training.recipe import Recipe, read_recipe
 from r2d2.training.schedule import Schedule
@@ -183,3 +184,14 @@ def test_schedules() -> None:
     assert [line(x) for x in (0.0, 0.25, 0.5, 1.0)] == [2.0, 1.5, 1.0, 1.0]
     steps = Schedule.steps({0.0: 2, 0.25: 3, 0.5: "inf"})
     assert [steps(x) for x in (0.0, 0.24, 0.25, 0.6, 1.0)] == [2, 2, 3, "inf", "inf"]
+
+
+def test_the_penn_treebank_recipe_reads_sections_2_to_21(tmp_path: Path) -> None:
+    for section in range(25):
+        folder = tmp_path / "wsj" / f"{section:02}"
+        folder.mkdir(parents=True)
+        (folder / f"wsj_{section:02}01.mrg").write_text("( (S (NP (DT The) (NN dog)) (VP (VBZ barks)) (. .)) )\n")
+    (path,) = (path for path in RECIPES if path.stem == "wikitext2-to-ptb")
+    recipe = read_recipe(path)
+    read = [name for source in recipe.corpus.train for name in find_files([tmp_path / str(source.path)])]
+    assert [path.parent.name for path in read] == [f"{section:02}" for section in range(2, 22)]

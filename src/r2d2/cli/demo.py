@@ -4,7 +4,7 @@
 2. The trees on which all these members agree most, of some thousands of sentences.
 3. One model, which goes on from the first training, guided by those trees.
 
-Nobody shows it a tree: the guides are its own. With --members none there is the plain training of a recipe alone.
+Nobody shows it a tree: the guides are its own. With --members none there is one plain training alone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 TEST_SENTENCES, PPPL_SENTENCES, DRAWN = 1000, 100, 3
 GUIDES, GUIDE, MEMBERS, RUN = 4000, "guide.trees", "members", "run"
 TRAININGS, SEEDS_APART = 2, 1000
+GUIDED, PLAIN = "grammar-guided", "grammar"  # recipes
 INTERRUPTED = 130
 
 
@@ -36,7 +37,10 @@ def demo(
     members: Annotated[
         str, typer.Option(help="The recipe of the members; none for a single training.")
     ] = "grammar-members",
-    recipe: Annotated[str, typer.Option(help="The recipe of the model itself.")] = "grammar-guided",
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="The recipe of the model itself.", show_default=f"{GUIDED}, or {PLAIN} without members"),
+    ] = None,
 ) -> None:
     """Train a small model on the project's own grammar, score it, and draw what it has learnt."""
     from rich.console import Console
@@ -56,7 +60,7 @@ def demo(
         _agree(out, seed, console)
         first = out / MEMBERS / "1" / MODEL
         changes += [f"corpus.root={json.dumps(str(out))}", f"model.start_from={json.dumps(str(first))}"]
-    wanted = read_recipe(find_recipe(recipe), changes)
+    wanted = read_recipe(find_recipe(recipe or (PLAIN if members == "none" else GUIDED)), changes)
     outcome = train(wanted, out / RUN, resume=(out / RUN / RECIPE).exists(), console=console)
     if not outcome.finished:
         _stop(out, seed)

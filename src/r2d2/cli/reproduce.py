@@ -142,8 +142,7 @@ def cost(
 
     from r2d2.reproduce.cost import NAME, measure_cost, report_cost
 
-    with _stoppable():
-        found = measure_cost(longest, seconds, _console())
+    found = measure_cost(longest, seconds, _console())
     _hand_over(report_cost(found, _command()), out / NAME, NAME)
 
 

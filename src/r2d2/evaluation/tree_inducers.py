@@ -38,6 +38,8 @@ def load_tree_inducer(
     if tokens_a_batch < 1:
         raise InputError(f"tokens_a_batch ({tokens_a_batch}) must be at least 1")
     folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; r2d2.parser.find_model knows those of models by name")
     model_type = model_type_of(folder)
     chosen = check_decoding(model_type, decoding) if model_type else ""
     if model_type in INDUCER_CLASSES:
