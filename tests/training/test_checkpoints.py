@@ -39,6 +39,18 @@ def test_only_sealed_and_whole_ones_count(tmp_path: Path) -> None:
     assert {folder.name for folder in bad} == {"checkpoint-100", "checkpoint-101", "checkpoint-102"}
 
 
+def test_files_below_a_checkpoint_are_sealed_too(tmp_path: Path) -> None:
+    """Sharded weights and optimizers are folders of their own."""
+    folder = make(tmp_path, 7)
+    shard = folder / "optimizer_0" / "__0_0.distcp"
+    shard.parent.mkdir()
+    shard.write_bytes(b"a shard")
+    seal(folder, None)
+    assert steps(tmp_path) == [7]
+    shard.write_bytes(b"a shred")
+    assert steps(tmp_path) == []
+
+
 def test_a_damaged_manifest_counts_for_nothing(tmp_path: Path) -> None:
     (make(tmp_path, 1) / MANIFEST).write_text('{"files": {')
     (make(tmp_path, 2) / MANIFEST).write_text("[]")

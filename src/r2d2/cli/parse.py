@@ -51,7 +51,7 @@ def parse(
     level: Annotated[str, typer.Option(help="What the leaves are: word or piece.")] = "word",
     decoding: Annotated[
         str | None,
-        typer.Option(help="mbr or viterbi for a compound PCFG, original or unbiased for ON-LSTM; the first of them."),
+        typer.Option(help="mbr or viterbi (compound PCFG), original or unbiased (ON-LSTM); by default the former."),
     ] = None,
     others: Annotated[
         list[str] | None,

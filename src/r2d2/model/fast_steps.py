@@ -1,6 +1,6 @@
 """What the fast composition keeps of one step for its backward pass; see `r2d2.model.fast_values`.
 
-Legend: x pairs, d width, r rows of the value path. Tokens: 0 [SUM] or [CLS], 1 left, 2 right.
+Legend: x pairs, d width, r rows of the value path. Tokens: 0 [SUM], [CLS] or [MASK], 1 left, 2 right.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ The plain way sends [SUM] [CLS] left right of every pair through every layer. He
    looks at every c; but no gradient flows back into an unchosen c, so nothing of that is kept.
 4. Gradients of parameters are added up in place over all steps, and handed to autograd once.
 5. What is no matrix product is done in one pass over the numbers, in C where that is possible (`r2d2.model.kernels`).
-6. Where matrix products are done in C too, so is all of a step, in one call (`r2d2.model.native_steps`).
+6. Where matrix products are done in C too, so is all of a step, in one call (`r2d2.model.native_steps`), unless its
+   weights are too large for that to pay.
 
 The backward pass is written out: `r2d2.model.fast_gradients` and `r2d2.model.layer_math`. `AutogradValues` with
 `RecursiveTransformer.compose` is the plain way, and the tests hold the two equal.

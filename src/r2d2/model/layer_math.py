@@ -33,7 +33,7 @@ class LayerScales(NamedTuple):
 
 
 class LayerWeights(NamedTuple):
-    """The parameters of a layer, query, key and value stacked, roles taken through query and key."""
+    """The parameters of a layer, query, key and value stacked, roles as they are."""
 
     qkv: Tensor  # [3d, d]
     qkv_bias: Tensor  # [3d]
@@ -70,7 +70,7 @@ class LayerWeights(NamedTuple):
 
     @staticmethod
     def scales(dropout: float) -> LayerScales:
-        """What the weights behind a dropout are multiplied by: `contract` stands between two of them."""
+        """What the weights beside a dropout are multiplied by: `output` has one after it, `contract` on either side."""
         factor = 1 / (1 - dropout)
         return LayerScales(output=factor, output_bias=factor, contract=factor**2, contract_bias=factor)
 

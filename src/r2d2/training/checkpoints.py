@@ -1,8 +1,8 @@
 """Checkpoints that can be trusted: a manifest seals each one, and what it does not vouch for is never used.
 
 The Trainer writes a checkpoint file by file into `checkpoint-N`. When all of it is there, `seal` writes the manifest,
-`sealed.json`, with the size and checksum of every file, beside and renamed. A folder without one was cut off; one whose
-files differ from it was damaged; neither counts. Old checkpoints go only after a new one is sealed.
+`sealed.json`, with the size and checksum of every file in it and below it, beside and renamed. A folder without one was
+cut off; one whose files differ from it was damaged; neither counts. Old checkpoints go only after a new one is sealed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Checkpoint:
 
 def seal(folder: Path, metric: float | None) -> None:
     """Vouch for a checkpoint folder that has been written completely."""
-    files = {path.name: _fingerprint(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and path != folder / MANIFEST]
+    files = {path.relative_to(folder).as_posix(): _fingerprint(path) for path in found}
     unfinished = folder / f"{MANIFEST}.unfinished"
     with unfinished.open("w", encoding="utf-8") as stream:
         json.dump({"metric": metric, "files": files}, stream, indent=1)

@@ -2,8 +2,8 @@
 
     r2d2 train recipes/wikitext2-small.yaml corpus.root=../data training.epochs=3
 
-The sections below are the keys, with what they mean and their defaults. Paths are relative to `corpus.root`, which is
-relative to the folder the command runs in.
+The sections below are the keys, with what they mean and their defaults. Paths are relative to `corpus.root`; that and
+`model.start_from` are relative to the folder the command runs in.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ class EvaluationSection:
     prepare: str = "kim2019"
     level: Literal["word", "piece"] = "word"
     watch: list[str] = field(default_factory=list)
-    """Sentences whose trees are drawn at each evaluation; by default three of the held-out ones."""
+    """Sentences whose trees are drawn at each evaluation; by default three of 5 to 12 words, of the treebank or
+    else of the held-out text."""
 
 
 @dataclass(frozen=True)
