@@ -5,8 +5,8 @@ calls `native/layers.c`, on processors, in float32: one pass over the numbers in
 hold the two equal.
 
 Legend: x pairs, c cells, k splits, d width, w any width, r rows of the value path, n rows, f width of the feed-forward
-part, h heads. Tokens: 0 [SUM], [CLS] or [MASK], 1 left, 2 right. "drawn" is whatever a way needs to drop the same values
-again.
+part, h heads. Tokens: 0 [SUM], [CLS] or [MASK], 1 left, 2 right. "drawn" is whatever a way needs to drop the same
+values again.
 """
 
 from __future__ import annotations
