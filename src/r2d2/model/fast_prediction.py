@@ -64,9 +64,8 @@ class _Prediction(Function):
         specials: Tensor,
         *parameters: Tensor,
     ) -> Tensor:
-        size = len(LayerWeights._fields)
         scales = LayerWeights.scales(dropout)
-        layers = [LayerWeights(*parameters[at : at + size]).scaled(scales) for at in range(0, len(parameters), size)]
+        layers = [layer.scaled(scales) for layer in LayerWeights.of_all(parameters)]
         matrices = [LayerMatrices.of(layer) for layer in layers]
         mask, bos, eos = specials
         x = kernels.gather_pairs(vectors.contiguous(), left, right, mask, None)

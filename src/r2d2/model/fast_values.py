@@ -80,10 +80,8 @@ class FastValues:
 
     def _open(self, leaves: Tensor, specials: Tensor, parameters: tuple[Tensor, ...]) -> None:
         self.head = Heads(*parameters[:4])
-        size = len(LayerWeights._fields)
-        layers = [LayerWeights(*parameters[at : at + size]) for at in range(4, len(parameters), size)]
         self.scales = LayerWeights.scales(self.dropout)
-        self.layers = [layer.scaled(self.scales) for layer in layers]
+        self.layers = [layer.scaled(self.scales) for layer in LayerWeights.of_all(parameters[4:])]
         self.matrices = [LayerMatrices.of(layer) for layer in self.layers]
         self.role_terms = [layer.role_terms() for layer in self.layers]
         self.terms = [roles + layer.qkv_bias for roles, layer in zip(self.role_terms, self.layers, strict=True)]

@@ -12,6 +12,7 @@ product is left to `r2d2.model.kernels`. Dropout only zeroes; its factor 1 / (1 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -67,6 +68,12 @@ class LayerWeights(NamedTuple):
             layer.feed_forward_norm.weight,
             layer.feed_forward_norm.bias,
         )
+
+    @classmethod
+    def of_all(cls, parameters: Sequence[Tensor]) -> list[LayerWeights]:
+        """Those of layers whose parameters stand one after another."""
+        size = len(cls._fields)
+        return [cls(*parameters[at : at + size]) for at in range(0, len(parameters), size)]
 
     @staticmethod
     def scales(dropout: float) -> LayerScales:
