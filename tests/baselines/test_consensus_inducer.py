@@ -37,7 +37,7 @@ def test_every_inducer_is_asked_whether_it_can() -> None:
     short = ModelInducer("short", PIECES, lambda ids, words: [right_branching(len(own)) for own in words or ids], 4)
     consensus = ConsensusInducer([RIGHT, short])
     consensus.check(["bread"])
-    with pytest.raises(InputError, match=r"pieces is too long: the model can take 4$"):
+    with pytest.raises(InputError, match=r"pieces is too long: the model \(short\) can take 4$"):
         consensus.check(["unbelievably"])
     with pytest.raises(InputError, match=r"^sentence 2: a sentence of .* is too long"):
         consensus.induce([["bread"], ["unbelievably"]])

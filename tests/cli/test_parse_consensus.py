@@ -51,7 +51,7 @@ def test_a_line_too_long_for_one_of_them_is_marked(run: Run, models: dict[str, P
     code, lines, errors = run("parse", f"old man\n{'a ' * 40}\n", *naming(models, "bert"))
     assert code == 1
     assert lines[0] == "( old man)"
-    assert lines[1].startswith("#error line 2: a sentence of 40 pieces is too long: the model can take")
+    assert lines[1].startswith("#error line 2: a sentence of 40 pieces is too long: the model (")
     assert errors == "1 of 2 lines could not be answered; each is marked\n"
 
 

@@ -75,7 +75,7 @@ def test_a_line_that_is_too_long_is_marked_in_its_place(run: Run) -> None:
     code, lines, errors = run("parse", f"old man\n{long}\nboat\n".encode() + b"caf\xe9\n")
     assert code == 1
     assert lines[0] == "( old man)"
-    assert lines[1].startswith("#error line 2: a sentence of 40 pieces is too long: the model can take")
+    assert lines[1].startswith("#error line 2: a sentence of 40 pieces is too long: the model (")
     assert lines[2] == "( boat)"
     assert lines[3] == "#error line 4: byte 4 (0xe9) is not UTF-8"
     assert errors == "2 of 4 lines could not be answered; each is marked\n"

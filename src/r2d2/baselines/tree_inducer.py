@@ -86,7 +86,8 @@ class ModelInducer:
 
     def _check_length(self, encoded: Encoded) -> None:
         if self.longest is not None and len(encoded) > self.longest:
-            raise InputError(f"a sentence of {len(encoded):,} pieces is too long: the model can take {self.longest:,}")
+            longest = f"the model ({self.name}) can take {self.longest:,}"
+            raise InputError(f"a sentence of {len(encoded):,} pieces is too long: {longest}")
 
 
 def check_words(words: Sequence[str]) -> None:
