@@ -128,6 +128,14 @@ def test_the_schedules_reach_the_model(tmp_path: Path, monkeypatch: pytest.Monke
     assert [t for _, t in seen] == [2.0, 1.9, 1.8, 1.7, 1.6, 1.5, 1.4, 1.3, 1.2, 1.1]
 
 
+@pytest.mark.parametrize("way", ["FSDP", "DEEPSPEED", "MEGATRON_LM"])
+def test_shards_are_refused(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"ACCELERATE_USE_{way}", "true")  # as `accelerate launch` does
+    with pytest.raises(InputError, match=rf"training in shards \({way}\) is not supported"):
+        carry_out(tmp_path)
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_report_is_self_contained(run: Path, tmp_path: Path) -> None:
     tree = Tree.from_nested([["the", "dog"], "barks"])
     table = [["trees", "F1"], ["R2D2", "12.3"]]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 from accelerate import PartialState
+from accelerate.utils import parse_flag_from_env
 from rich.console import Console
 from transformers import set_seed
 from transformers.utils import logging as transformers_logging
@@ -37,6 +38,7 @@ from r2d2.trees import Tree, draw
 from r2d2.writing import new_file, new_folder
 
 RECIPE, MODEL, TREES = "recipe.yaml", "model", "trees.txt"
+SHARDERS = ("FSDP", "DEEPSPEED", "MEGATRON_LM")  # as accelerate's launcher tells its processes
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Outcome:
 
 def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console | None = None) -> Outcome:
     """Carry out a recipe in a folder, from the start or from the last good checkpoint."""
+    _refuse_shards()
     processes = PartialState(cpu=not torch.accelerator.is_available())
     say = _speaker(console or Console(stderr=True), processes.is_main_process)
     transformers_logging.set_verbosity_error()
@@ -126,6 +129,13 @@ def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console |
         export(recipe, run, pieces)
     processes.wait_for_everyone()
     return Outcome(True, step, run / MODEL, processes.is_main_process)
+
+
+def _refuse_shards() -> None:
+    """Evaluations and checkpoints want the model whole, and it is small: each process is to hold all of it."""
+    for name in SHARDERS:
+        if parse_flag_from_env(f"ACCELERATE_USE_{name}"):
+            raise InputError(f"training in shards ({name}) is not supported: every process must hold the whole model")
 
 
 def open_folder(recipe: Recipe, run: Path, *, resume: bool) -> None:
