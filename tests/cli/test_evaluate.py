@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.conftest import Command
 from cli.tiny_model import save_tiny_model
 from evaluation.samples import CONLLU, FLAT, GOLD, PREDICTED
-from r2d2.cli import main
 from r2d2.data.treebank import read_treebank
 from r2d2.metrics import right_branching
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Command:
     """Runs `r2d2 evaluate` in a folder with the samples; gives exit code, output and errors."""
     for name, text in {
         "gold.mrg": GOLD,
@@ -38,25 +37,17 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
 
-    def execute(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["r2d2", "evaluate", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return left.value.code if isinstance(left.value.code, int) else 0, printed.out, printed.err
-
-    return execute
+    return partial(command, "evaluate")
 
 
-def figures_of(run: Run, *arguments: str) -> dict[str, Any]:
+def figures_of(run: Command, *arguments: str) -> dict[str, Any]:
     code, out, err = run(*arguments, "--json")
     assert (code, err) == (0, "")
     value: dict[str, Any] = json.loads(out)
     return value
 
 
-def test_trees_in_json_has_the_keys_that_are_promised(run: Run) -> None:
+def test_trees_in_json_has_the_keys_that_are_promised(run: Command) -> None:
     figures = figures_of(run, "trees", "--gold", "gold.mrg", "--pred", "pred.txt", "--seed", "7")
     assert figures["sentence_f1"] == pytest.approx(37.5, abs=1e-5)
     assert figures["corpus_f1"] == pytest.approx(200 / 7)
@@ -73,7 +64,7 @@ def test_trees_in_json_has_the_keys_that_are_promised(run: Run) -> None:
     assert figures["command"].startswith("r2d2 evaluate trees --gold gold.mrg")
 
 
-def test_trees_for_people(run: Run) -> None:
+def test_trees_for_people(run: Command) -> None:
     code, out, _ = run("trees", "--gold", "gold.mrg", "--pred", "pred.txt", "--show", "1")
     assert code == 0
     protocol, preparation = out.splitlines()[:2]
@@ -84,7 +75,7 @@ def test_trees_for_people(run: Run) -> None:
     assert "worst 1: gold.mrg:2" in out
 
 
-def test_two_systems_and_a_report(run: Run, tmp_path: Path) -> None:
+def test_two_systems_and_a_report(run: Command, tmp_path: Path) -> None:
     arguments = ("trees", "--gold", "gold.mrg", "--pred", "flat.txt", "--pred", "pred.txt", "--report", "out")
     figures = figures_of(run, *arguments)
     assert [system["name"] for system in figures["systems"]] == ["flat.txt", "pred.txt"]
@@ -96,7 +87,7 @@ def test_two_systems_and_a_report(run: Run, tmp_path: Path) -> None:
     assert run(*arguments) == (2, "", "error: out exists already; name a folder that does not\n")
 
 
-def test_align(run: Run) -> None:
+def test_align(run: Command) -> None:
     whole = figures_of(run, "trees", "--gold", "gold.mrg", "--pred", "pred.txt")
     for file, left in (("shuffled.txt", 0), ("short.txt", 2)):
         code, _, err = run("trees", "--gold", "gold.mrg", "--pred", file)
@@ -108,7 +99,7 @@ def test_align(run: Run) -> None:
             assert figures["sentence_f1"] == whole["sentence_f1"]
 
 
-def test_punctuation_in_predicted_trees(run: Run) -> None:
+def test_punctuation_in_predicted_trees(run: Command) -> None:
     _, _, err = run("trees", "--gold", "gold.mrg", "--pred", "full.txt")
     assert "try --drop-punctuation" in err
     figures = figures_of(run, "trees", "--gold", "gold.mrg", "--pred", "full.txt", "--drop-punctuation")
@@ -135,14 +126,14 @@ def test_punctuation_in_predicted_trees(run: Run) -> None:
         (["--pred", "pred.txt", "--vocab", "absent.txt"], "absent.txt: no such file"),
     ],
 )
-def test_wrong_input_is_one_line(run: Run, arguments: list[str], message: str) -> None:
+def test_wrong_input_is_one_line(run: Command, arguments: list[str], message: str) -> None:
     code, out, err = run("trees", "--gold", "gold.mrg", *arguments)
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
 
 
-def test_dependency(run: Run) -> None:
+def test_dependency(run: Command) -> None:
     _, _, err = run("dependency", "--gold", "gold.conllu", "--pred", "dependency.txt")
     assert "try --drop-punctuation" in err
     figures = figures_of(run, "dependency", "--gold", "gold.conllu", "--pred", "dependency.txt", "--drop-punctuation")
@@ -157,7 +148,7 @@ def test_dependency(run: Run) -> None:
     assert "flat.txt against pred.txt" in out
 
 
-def test_a_model_end_to_end(run: Run, tmp_path: Path) -> None:
+def test_a_model_end_to_end(run: Command, tmp_path: Path) -> None:
     save_tiny_model(tmp_path / "model")
     for level in ("word", "piece"):
         scored = figures_of(run, "parsing", "model", "--gold", "gold.mrg", "--level", level, "--out", f"{level}.txt")
@@ -171,7 +162,7 @@ def test_a_model_end_to_end(run: Run, tmp_path: Path) -> None:
     assert "absent is neither a folder nor a model's name" in err
 
 
-def test_in_a_process_of_its_own(run: Run, tmp_path: Path) -> None:
+def test_in_a_process_of_its_own(run: Command, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "r2d2", "evaluate", "trees", "--gold", "gold.mrg", "--pred", "pred.txt"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -181,7 +172,7 @@ def test_in_a_process_of_its_own(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence_f1"), [("gum/gum.dev.trees", 41.5899), ("genia/dev.trees", 36.2074), ("sinica/trees.txt", None)]
 )
-def test_right_branching_trees_on_treebanks(run: Run, tmp_path: Path, name: str, sentence_f1: float | None) -> None:
+def test_right_branching_trees_on_treebanks(run: Command, tmp_path: Path, name: str, sentence_f1: float | None) -> None:
     gold = SHARED / name
     if not gold.exists():
         pytest.skip(f"{name} is not in ../shared/data")

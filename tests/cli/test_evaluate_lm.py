@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from baselines.samples import masked_model, sharpened, xlnet_model
+from cli.conftest import Command
 from cli.tiny_model import tiny_model
-from r2d2.cli import main
 from r2d2.evaluation.pseudo_perplexity import pseudo_perplexity
 
 TEXT = "The old man saw a big boat.\n\nHe was unbelievably tired.\nHe slept.\n"
 WIKITEXT = " = Boats = \n The old man saw a <unk> boat . He slept . \n"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +36,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(models: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def run(models: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Command:
     monkeypatch.chdir(models)
 
-    def execute(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["r2d2", "evaluate", "lm", *arguments])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capfd.readouterr()
-        return int(left.value.code or 0), printed.out, printed.err
-
-    return execute
+    return partial(command, "evaluate", "lm")
 
 
-def figures_of(run: Run, *arguments: str) -> dict[str, Any]:
+def figures_of(run: Command, *arguments: str) -> dict[str, Any]:
     code, out, err = run(*arguments, "--json")
     assert (code, err) == (0, "")
     value: dict[str, Any] = json.loads(out)
@@ -60,7 +50,7 @@ def figures_of(run: Run, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["r2d2", "bert", "albert", "xlnet"])
-def test_json_has_the_keys_that_are_promised(run: Run, kind: str) -> None:
+def test_json_has_the_keys_that_are_promised(run: Command, kind: str) -> None:
     figures = figures_of(run, kind, "text")
     assert figures["sentences"] == 3
     assert figures["macro"] > 1
@@ -73,7 +63,7 @@ def test_json_has_the_keys_that_are_promised(run: Run, kind: str) -> None:
     assert figures["command"] == f"r2d2 evaluate lm {kind} text --json"
 
 
-def test_r2d2_figures_are_its_pseudo_perplexity(run: Run) -> None:
+def test_r2d2_figures_are_its_pseudo_perplexity(run: Command) -> None:
     model, pieces = tiny_model()
     sentences = [pieces.encode(line).ids for line in TEXT.splitlines() if line]
     expected = pseudo_perplexity(sharpened(model), sentences)
@@ -84,7 +74,7 @@ def test_r2d2_figures_are_its_pseudo_perplexity(run: Run) -> None:
     assert figures_of(run, "r2d2", "text", "--m", "inf")["macro"] != pytest.approx(expected.macro, rel=1e-5)
 
 
-def test_for_people_and_a_report(run: Run, models: Path, tmp_path: Path) -> None:
+def test_for_people_and_a_report(run: Command, models: Path, tmp_path: Path) -> None:
     code, out, err = run("bert", "text", "--sentences", "2", "--max-length", "12", "--report", str(tmp_path / "out"))
     assert (code, err) == (0, "")
     facts = out.splitlines()
@@ -101,7 +91,7 @@ def test_for_people_and_a_report(run: Run, models: Path, tmp_path: Path) -> None
     ]
 
 
-def test_wikitext(run: Run) -> None:
+def test_wikitext(run: Command) -> None:
     figures = figures_of(run, "xlnet", "wikitext", "--format", "wikitext")
     assert (figures["sentences"], figures["unknown"]) == (2, 1)
     assert "2 sentences read: 2 scored; 1 headings left out" in figures["facts"]
@@ -127,14 +117,14 @@ def test_wikitext(run: Run) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_input_is_one_line(run: Run, arguments: list[str], message: str) -> None:
+def test_wrong_input_is_one_line(run: Command, arguments: list[str], message: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.splitlines()) == 1
 
 
-def test_too_long_for_the_model(run: Run, models: Path) -> None:
+def test_too_long_for_the_model(run: Command, models: Path) -> None:
     (models / "long").write_text("He slept.\n" + "a " * 30 + "\n")
     code, _, err = run("bert", "long")
     assert code == 2

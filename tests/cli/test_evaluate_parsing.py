@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +10,8 @@ import pytest
 
 from baselines.samples import bert_tokenizer, masked_model
 from baselines.tiny_inducers import KINDS, save_tiny_inducer
+from cli.conftest import Command
 from evaluation.samples import GOLD
-from r2d2.cli import main
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -33,28 +29,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Command:
     monkeypatch.chdir(folder)
 
-    def execute(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["r2d2", "evaluate", "parsing", *arguments, "--gold", "gold.mrg"])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return left.value.code if isinstance(left.value.code, int) else 0, printed.out, printed.err
-
-    return execute
+    return lambda *arguments: command("evaluate", "parsing", *arguments, "--gold", "gold.mrg")
 
 
-def figures_of(run: Run, *arguments: str) -> dict[str, Any]:
+def figures_of(run: Command, *arguments: str) -> dict[str, Any]:
     code, out, err = run(*arguments, "--json")
     assert (code, err) == (0, "")
     value: dict[str, Any] = json.loads(out)
     return value
 
 
-def test_every_system_in_one_table(run: Run) -> None:
+def test_every_system_in_one_table(run: Command) -> None:
     code, out, err = run(*KINDS, "right", "random", "--show", "1")
     assert (code, err) == (0, "")
     table = out[out.index("F1\n") :].splitlines()[2:]
@@ -68,21 +56,21 @@ def test_every_system_in_one_table(run: Run) -> None:
     assert "worst 1: gold.mrg" in out
 
 
-def test_right_trees_score_as_they_always_do(run: Run) -> None:
+def test_right_trees_score_as_they_always_do(run: Command) -> None:
     figures = figures_of(run, "right", "--out", "right.txt")
     assert figures["sentence_f1"] == pytest.approx(37.5, abs=1e-5)
     assert figures["sentence_f1"] == figures["baselines"]["right"]["sentence_f1"]
     assert Path("right.txt").read_text().splitlines()[0] == "( the ( dog ( barks now)))"
 
 
-def test_two_systems_are_compared(run: Run) -> None:
+def test_two_systems_are_compared(run: Command) -> None:
     figures = figures_of(run, "balanced", "right")
     # Balanced trees find (0,2) and (2,4) of the first sentence; there alone the two differ.
     assert figures["comparison"]["difference"] == pytest.approx(12.5, abs=1e-5)
     assert figures["comparison"]["won_by_first"] == [1]
 
 
-def test_decodings_are_for_the_models_that_know_them(run: Run) -> None:
+def test_decodings_are_for_the_models_that_know_them(run: Command) -> None:
     ways = ["--decoding", "viterbi", "--decoding", "original", "--decoding", "unbiased"]
     systems = figures_of(run, "on_lstm", "compound_pcfg", "diora", *ways)["systems"]
     assert [system["name"] for system in systems] == [
@@ -95,7 +83,7 @@ def test_decodings_are_for_the_models_that_know_them(run: Run) -> None:
     assert plain["sentence_f1"] == systems[0]["sentence_f1"]
 
 
-def test_pieces(run: Run) -> None:
+def test_pieces(run: Command) -> None:
     figures = figures_of(run, "r2d2", "bert", "--level", "piece")
     assert [system["level"] for system in figures["systems"]] == ["piece", "piece"]
     assert "WD" in figures["recall"]
@@ -116,7 +104,7 @@ def test_pieces(run: Run) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_wrong_input_is_one_line(run: Run, arguments: list[str], message: str) -> None:
+def test_wrong_input_is_one_line(run: Command, arguments: list[str], message: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert message in err

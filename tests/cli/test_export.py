@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from cli.conftest import Command
 from cli.tiny_model import save_tiny_model
-from r2d2.cli import main
 from r2d2.parser import Parser
 from r2d2.training.recipe import read_recipe
 from r2d2.training.shipped import find_recipe
@@ -37,20 +36,12 @@ def finished_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def export(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["r2d2", "export", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
-
-
-def test_a_run_becomes_a_bundle(finished_run: Path, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+def test_a_run_becomes_a_bundle(finished_run: Path, command: Command) -> None:
     options = ["--half", "--figures", "gum.json", "--license", "cc-by-sa-4.0", "--language", "en"]
-    assert export(monkeypatch, "run", "models/tiny", *options) == 0
-    output, errors = capfd.readouterr()
+    code, output, errors = command("export", "run", "models/tiny", *options)
+    assert (code, errors) == (0, "")
     assert output.startswith("wrote models/tiny: ")
     assert "parameters in half precision" in output
-    assert errors == ""
     text = "The old man saw"
     assert (
         Parser.from_pretrained("models/tiny").parse(text).tree == Parser.from_pretrained("run/model").parse(text).tree
@@ -82,9 +73,9 @@ def test_a_run_becomes_a_bundle(finished_run: Path, monkeypatch: pytest.MonkeyPa
     assert "/home/me" not in card + Path("models/tiny/recipe.yaml").read_text()
 
 
-def test_a_card_says_nothing_that_is_not_known(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_says_nothing_that_is_not_known(finished_run: Path, command: Command) -> None:
     (finished_run / "recipe.yaml").unlink()
-    assert export(monkeypatch, "run/model", "bundle") == 0
+    assert command("export", "run/model", "bundle")[0] == 0
     _, front, card = Path("bundle/README.md").read_text().split("---\n", 2)
     assert set(yaml.safe_load(front)) == {"library_name", "tags"}
     for line in ("The recipe is not known.", "None are given.", "| weights | stored as float32, loaded as float32 |"):
@@ -102,10 +93,10 @@ def test_a_card_says_nothing_that_is_not_known(finished_run: Path, monkeypatch: 
     ],
 )
 def test_a_run_may_be_measured_in_epochs_or_minutes(
-    finished_run: Path, monkeypatch: pytest.MonkeyPatch, change: str, line: str
+    finished_run: Path, command: Command, change: str, line: str
 ) -> None:
     (finished_run / "recipe.yaml").write_text(read_recipe(find_recipe("english-small"), [change]).to_yaml())
-    assert export(monkeypatch, "run/model", "bundle") == 0
+    assert command("export", "run/model", "bundle")[0] == 0
     lines = Path("bundle/README.md").read_text().splitlines()
     assert line in lines
     assert not [line for line in lines if line.startswith("| time |")]
@@ -124,15 +115,14 @@ def test_a_run_may_be_measured_in_epochs_or_minutes(
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing(
-    finished_run: Path, monkeypatch: pytest.MonkeyPatch, capfd, arguments: list[str], message: str
+    finished_run: Path, command: Command, arguments: list[str], message: str
 ) -> None:
     Path("empty").mkdir()
     Path("broken.json").write_text('{"sentence_f1":\n')
     Path("list.json").write_text("[1]")
     Path("invented.json").write_text('{"sentence_f1": 99.9}')
     before = sorted(Path().iterdir())
-    assert export(monkeypatch, *arguments) == 2
-    output, errors = capfd.readouterr()
+    code, output, errors = command("export", *arguments)
     assert message in errors
-    assert (output, len(errors.splitlines())) == ("", 1)
+    assert (code, output, len(errors.splitlines())) == (2, "", 1)
     assert sorted(Path().iterdir()) == before

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run
-from r2d2.cli import main
+from cli.conftest import Command, Run
 from r2d2.trees import read_brackets, tree_from_json
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "LC_ALL": "C"}  # what is written is UTF-8 whatever the locale says
@@ -138,18 +137,14 @@ def test_out_is_a_file_with_the_same_lines(run: Run, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.unfinished"))
 
 
-def test_a_compressed_file_is_read_as_it_is(run: Run, tmp_path: Path, model: Path, capfd) -> None:
+def test_a_compressed_file_is_read_as_it_is(run: Run, tmp_path: Path, model: Path, command: Command) -> None:
     _, lines, _ = run("parse", f"{GOOD}\n")
     (tmp_path / "text.gz").write_bytes(gzip.compress(f"{GOOD}\n".encode()))
-    sys.argv[3] = "text.gz"
-    with pytest.raises(SystemExit):
-        main()
-    assert capfd.readouterr().out.splitlines() == lines
+    assert command("parse", str(model), "text.gz")[1].splitlines() == lines
     (tmp_path / "text.gz").write_bytes(gzip.compress(f"{GOOD}\n".encode())[:-6])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert "text.gz: the compressed file is damaged" in capfd.readouterr().err
+    code, _, errors = command("parse", str(model), "text.gz")
+    assert code == 2
+    assert "text.gz: the compressed file is damaged" in errors
 
 
 @pytest.mark.parametrize(
@@ -171,19 +166,15 @@ def test_wrong_input_is_one_line(
     model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    command: Command,
     arguments: list[str],
     message: str,
 ) -> None:
     (tmp_path / "model").symlink_to(model)
     (tmp_path / "text").write_text("boat\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["r2d2", "parse", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    output, errors = capfd.readouterr()
-    assert output == ""
+    code, output, errors = command("parse", *arguments)
+    assert (code, output) == (2, "")
     assert message in errors
     assert len(errors.splitlines()) == 1
 

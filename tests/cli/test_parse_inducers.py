@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from baselines.tiny_inducers import KINDS, PIECES
-from cli.conftest import Run
-from r2d2.cli import main
+from cli.conftest import Command, Run
 from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.trees import read_brackets
 
@@ -115,21 +114,17 @@ def test_wrong_input_is_one_line(run: Run, options: list[str], message: str) -> 
     assert len(errors.splitlines()) == 1
 
 
-def test_a_damaged_file(
-    models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_file(models: dict[str, Path], tmp_path: Path, command: Command) -> None:
     damaged = tmp_path / "text.gz"
     damaged.write_bytes(gzip.compress(TEXT.encode())[:-6])
-    monkeypatch.setattr(sys, "argv", ["r2d2", "parse", str(models["diora"]), str(damaged)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert "text.gz: the compressed file is damaged" in capfd.readouterr().err
+    code, _, errors = command("parse", str(models["diora"]), str(damaged))
+    assert code == 2
+    assert "text.gz: the compressed file is damaged" in errors
 
 
 def test_a_process_with_a_pipe_and_a_file(models: dict[str, Path], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "r2d2", "parse", str(models["compound_pcfg"]), "--out", str(tmp_path / "trees")]
+    words = [sys.executable, "-m", "r2d2", "parse", str(models["compound_pcfg"]), "--out", str(tmp_path / "trees")]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "LC_ALL": "C"}
-    done = subprocess.run(command, input=TEXT.encode(), env=environment, capture_output=True)
+    done = subprocess.run(words, input=TEXT.encode(), env=environment, capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert len((tmp_path / "trees").read_text(encoding="utf-8").splitlines()) == len(WORDS)

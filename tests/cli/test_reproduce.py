@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from r2d2.cli import main
+from cli.conftest import Command
 from r2d2.version import __version__
 from training.interrupting import interrupt_after
 
 pytestmark = pytest.mark.slow
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Command:
     monkeypatch.chdir(tmp_path)
 
-    def execute(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["r2d2", "reproduce", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return int(left.value.code or 0), printed.out, printed.err
-
-    return execute
+    return partial(command, "reproduce")
 
 
 def read(path: str) -> dict[str, Any]:
@@ -43,7 +33,7 @@ def row_of(table: str, name: str) -> list[str]:
     return next(line for line in table.splitlines() if line.startswith(f"  {name}  ")).split()
 
 
-def test_a_row_of_table1_interrupted_and_gone_on_with(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_of_table1_interrupted_and_gone_on_with(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ["table1", "--scale", "debug", "--only", "bert-3-10", "--only", "t-lstm-m4-10"]
     with monkeypatch.context() as patched:
         interrupt_after(3, patched)
@@ -88,7 +78,7 @@ def test_a_row_of_table1_interrupted_and_gone_on_with(run: Run, monkeypatch: pyt
     assert "bert-3-10 holds another run; it differs in seed: 0 there, 1 here" in err
 
 
-def test_a_system_in_all_parsing_tables(run: Run) -> None:
+def test_a_system_in_all_parsing_tables(run: Command) -> None:
     command = ["--scale", "debug", "--seeds", "2", "--only", "c-pcfg-wp"]
     code, out, err = run("table3", *command)
     assert code == 0, err
@@ -121,7 +111,7 @@ def test_a_system_in_all_parsing_tables(run: Run) -> None:
     assert "it differs in training.minutes: 0.02 there, 1.0 here" in err
 
 
-def test_table2_is_marked_where_it_is_estimated(run: Run) -> None:
+def test_table2_is_marked_where_it_is_estimated(run: Command) -> None:
     code, out, err = run("table2", "--scale", "debug", "--batches", "2")
     assert code == 0, err
     assert "without pruning*, as the paper estimates" in out
@@ -132,7 +122,7 @@ def test_table2_is_marked_where_it_is_estimated(run: Run) -> None:
     assert hours["pruned"] < hours["unpruned_by_compositions"]
 
 
-def test_nothing_done_gives_an_empty_table(run: Run) -> None:
+def test_nothing_done_gives_an_empty_table(run: Command) -> None:
     code, out, _ = run("table1", "--scale", "debug", "--draw")
     assert code == 0
     assert row_of(out, "R2D2 (m = 8)")[-1] == "57.40"
@@ -141,7 +131,7 @@ def test_nothing_done_gives_an_empty_table(run: Run) -> None:
     assert row_of(out, "left trees")[-1] == "8.15"
 
 
-def test_cost_of_every_system(run: Run) -> None:
+def test_cost_of_every_system(run: Command) -> None:
     code, out, err = run("cost", "--longest", "32", "--seconds", "20")
     assert code == 0, err
     assert row_of(out, "R2D2, no pruning")[-1] == "3.01", "(32³ - 32) / (8³ - 8) = 4 ** 3.01"
@@ -173,7 +163,7 @@ def test_cost_of_every_system(run: Run) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_input_is_one_line(run: Run, arguments: list[str], message: str) -> None:
+def test_wrong_input_is_one_line(run: Command, arguments: list[str], message: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert message in err

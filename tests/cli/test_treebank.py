@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from cli.conftest import Command
 from evaluation.samples import GOLD
-from r2d2.cli import main
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> Command:
     (tmp_path / "wsj" / "23").mkdir(parents=True)
     (tmp_path / "wsj" / "23" / "wsj_2300.mrg").write_text(GOLD)
     (tmp_path / "wsj" / "24").mkdir()
@@ -26,14 +23,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     )
     monkeypatch.chdir(tmp_path)
 
-    def execute(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["r2d2", "treebank", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return left.value.code if isinstance(left.value.code, int) else 0, printed.out, printed.err
-
-    return execute
+    return partial(command, "treebank")
 
 
 @pytest.mark.parametrize(
@@ -46,14 +36,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (["--prepare", "none"], "(S (NP (CD 1,000) (NNS Dogs)) (VP (VBP bark)) (. .))\n"),
     ],
 )
-def test_prepare(run: Run, tmp_path: Path, arguments: list[str], expected: str) -> None:
+def test_prepare(run: Command, tmp_path: Path, arguments: list[str], expected: str) -> None:
     code, out, _ = run("prepare", "wsj", "out.txt", "--sections", "24", *arguments)
     assert code == 0
     assert "wrote out.txt: 1 sentences" in out
     assert (tmp_path / "out.txt").read_text() == expected
 
 
-def test_prepare_chinese(run: Run, tmp_path: Path) -> None:
+def test_prepare_chinese(run: Command, tmp_path: Path) -> None:
     code, _, err = run("prepare", "ctb.fid", "out.txt")
     assert (code, err.startswith("error: ctb.fid:3: preparation ctb removes every leaf")) == (2, True)
     assert not (tmp_path / "out.txt").exists()
@@ -62,7 +52,7 @@ def test_prepare_chinese(run: Run, tmp_path: Path) -> None:
     assert "1 of which the preparation leaves nothing" in out
 
 
-def test_stats(run: Run) -> None:
+def test_stats(run: Command) -> None:
     code, out, _ = run("stats", "wsj/23", "--json")
     assert code == 0
     figures = json.loads(out)
@@ -87,7 +77,7 @@ def test_stats(run: Run) -> None:
         (["stats", "wsj", "--min-length", "9"], "no tree is left"),
     ],
 )
-def test_wrong_input_is_one_line(run: Run, arguments: list[str], message: str) -> None:
+def test_wrong_input_is_one_line(run: Command, arguments: list[str], message: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert message in err

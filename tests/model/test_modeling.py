@@ -122,6 +122,7 @@ def test_bad_batches_are_refused(ids: list, mask: list | None, message: str) -> 
         ({"composition": "gru"}, "must be one of transformer, tree_lstm"),
         ({"num_attention_heads": 3}, "must be a multiple"),
         ({"mask_token_id": 80}, "within the vocabulary"),
+        ({"hidden_dropout_prob": 1.0}, r"hidden_dropout_prob \(1.0\) must be at least 0 and below 1"),
         ({"mask_token_id": 8}, r"mask_token_id \(8\) is cls_token_id already"),
         ({"temperature": 0.0}, "above 0"),
         ({"hidden_size": 0}, "at least 1"),

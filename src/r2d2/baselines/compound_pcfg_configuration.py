@@ -8,6 +8,7 @@ from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
 from r2d2.errors import InputError
+from r2d2.model.configuration_checks import check_sizes, check_tokens
 
 SIZES = (
     "vocab_size",
@@ -43,12 +44,8 @@ class CompoundPCFGConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
-        for name in SIZES:
-            value = getattr(self, name)
-            if value < 1:
-                raise InputError(f"{name} ({value}) must be at least 1")
-        if not 0 <= self.pad_token_id < self.vocab_size:
-            raise InputError(f"pad_token_id ({self.pad_token_id}) must lie within the vocabulary of {self.vocab_size}")
+        check_sizes(self, *SIZES)
+        check_tokens(self, "pad")
         if self.tie_word_embeddings:
             raise InputError("tie_word_embeddings (True) must be False: input and output have tables of their own")
 

@@ -8,6 +8,7 @@ from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
 from r2d2.errors import InputError
+from r2d2.model.configuration_checks import check_dropouts, check_sizes, check_tokens
 
 
 @strict
@@ -37,25 +38,16 @@ class OnLstmConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
-        for name in ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "chunk_size"):
-            value = getattr(self, name)
-            if value < 1:
-                raise InputError(f"{name} ({value}) must be at least 1")
+        check_sizes(self, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "chunk_size")
+        check_dropouts(self, "hidden_dropout_prob", "weight_dropout_prob")
+        check_tokens(self, "pad", "bos", "eos")
         for width in self.layer_sizes:
             if width % self.chunk_size:
                 raise InputError(f"the width of a layer ({width}) must be a multiple of chunk_size ({self.chunk_size})")
         if not 1 <= self.tree_layer <= self.num_hidden_layers:
             raise InputError(f"tree_layer ({self.tree_layer}) must be one of the {self.num_hidden_layers} layers")
-        for name in ("hidden_dropout_prob", "weight_dropout_prob"):
-            value = getattr(self, name)
-            if not 0 <= value < 1:
-                raise InputError(f"{name} ({value}) must be at least 0 and below 1")
         if not self.tie_word_embeddings:
             raise InputError("tie_word_embeddings (False) must be True: the model has one table for input and output")
-        for name in ("pad", "bos", "eos"):
-            token = getattr(self, f"{name}_token_id")
-            if token is not None and not 0 <= token < self.vocab_size:
-                raise InputError(f"{name}_token_id ({token}) must lie within the vocabulary of {self.vocab_size}")
 
     @property
     def layer_sizes(self) -> list[int]:

@@ -9,7 +9,9 @@ from transformers import PreTrainedConfig
 
 from r2d2.chart import Threshold, check_threshold
 from r2d2.errors import InputError
+from r2d2.model.configuration_checks import check_dropouts, check_sizes, check_tokens
 
+SPECIAL_TOKENS = ("pad", "bos", "eos", "sum", "cls", "mask")
 COMPOSITIONS = ("transformer", "tree_lstm")
 PAPER_TREE_LSTM_WIDTH = 1376  # gives 46M parameters, as in Table 1
 
@@ -53,10 +55,9 @@ class R2D2Config(PreTrainedConfig):
     def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
         check_threshold(self.m)
-        for name in ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"):
-            value = getattr(self, name)
-            if value < 1:
-                raise InputError(f"{name} ({value}) must be at least 1")
+        check_sizes(self, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+        check_dropouts(self, "hidden_dropout_prob", "attention_probs_dropout_prob")
+        check_tokens(self, *SPECIAL_TOKENS)
         if self.composition not in COMPOSITIONS:
             raise InputError(f"composition ({self.composition!r}) must be one of {', '.join(COMPOSITIONS)}")
         if self.hidden_size % self.num_attention_heads:
@@ -68,14 +69,12 @@ class R2D2Config(PreTrainedConfig):
             raise InputError(f"temperature ({self.temperature}) must be above 0")
         if not self.tie_word_embeddings:
             raise InputError("tie_word_embeddings (False) must be True: R2D2 has one table for input and output")
-        self._check_special_tokens()
+        self._check_tokens_differ()
 
-    def _check_special_tokens(self) -> None:
+    def _check_tokens_differ(self) -> None:
         seen: dict[int, str] = {}
-        for name in ("pad", "bos", "eos", "sum", "cls", "mask"):
+        for name in SPECIAL_TOKENS:
             token = getattr(self, f"{name}_token_id")
-            if not 0 <= token < self.vocab_size:
-                raise InputError(f"{name}_token_id ({token}) must lie within the vocabulary of {self.vocab_size}")
             if token in seen:
                 raise InputError(f"{name}_token_id ({token}) is {seen[token]}_token_id already")
             seen[token] = name
