@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,12 @@ def test_a_row_of_table1_interrupted_and_gone_on_with(run: Command, monkeypatch:
     code, _, err = run(*command, "--seed", "1")
     assert code == 2
     assert "bert-3-10 holds another run; it differs in seed: 0 there, 1 here" in err
+
+    drawn = (folder / "table1-curves.svg").read_text()
+    shutil.rmtree(folder / "runs")
+    code, again, _ = run(*command, "--draw")
+    assert (code, again) == (0, out), "a row that is done needs its run no more"
+    assert (folder / "table1-curves.svg").read_text() == drawn
 
 
 def test_a_system_in_all_parsing_tables(run: Command) -> None:

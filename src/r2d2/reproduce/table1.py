@@ -18,7 +18,7 @@ from r2d2.parser.loading import choose_device
 from r2d2.reproduce.language_models import ROWS, LanguageModelScale, Row, recipe_of
 from r2d2.reproduce.learning_rates import TRIALS, chosen_rate
 from r2d2.reproduce.paper import TABLE1
-from r2d2.reproduce.pictures import Axis, draw_lines
+from r2d2.reproduce.pictures import Axis, Points, draw_lines
 from r2d2.reproduce.results import Result, read_result, write_result, write_table
 from r2d2.reproduce.running import learning_curve, trained, training_seconds
 from r2d2.reproduce.vocabulary import check_data, shared_tokenizer
@@ -74,6 +74,7 @@ class Table1:
             "layers": self.scale.layers(row),
             "epochs": recipe.training.epochs,
             "learning_rate": recipe.training.learning_rate,
+            "held_out_pppl": self._curve(row.name, None),
         }
         return Result(row.name, self.seed, training_seconds(run), figures, self.command)
 
@@ -116,7 +117,7 @@ class Table1:
         """The table as far as its rows are done, the paper's figures beside it."""
         done = {name: read_result(self.folder, name) for name in ROWS}
         results = {name: result for name, result in done.items() if result or name in self.scale.rows()}
-        curves = {name: learning_curve(self.folder / RUNS / name, "eval_pppl") for name in results}
+        curves = {name: self._curve(name, result) for name, result in results.items()}
         picture = draw_lines("held-out PPPL while training", Axis("epochs", False), Axis("PPPL", True), curves)
         return Report(
             f"Table 1, scale {self.scale.name}",
@@ -136,6 +137,13 @@ class Table1:
             {f"{NAME}-curves.svg": picture} if picture else {},
             provenance(self.command, self.seed),
         )
+
+    def _curve(self, name: str, result: Result | None) -> Points:
+        """(epochs, held-out PPPL) of a row: kept with its result, so that its run need not be; or so far."""
+        if result is None:
+            return learning_curve(self.folder / RUNS / name, "eval_pppl")
+        curve: Points = result.figures["held_out_pppl"]
+        return curve
 
     def _cells(self, row: Row, result: Result | None) -> list[str]:
         theirs = TABLE1[row.name]
