@@ -4,7 +4,7 @@ Every word is predicted from its outside vector, which is made of all other word
 The original scores the word against sampled ones with a margin; here the loss is the cross-entropy over the whole
 vocabulary. The word table is learnt, or given: the original takes pretrained vectors and leaves them as they are. A
 tree's score is the sum of log p(i,j) over its splits, p being the softmax of the inside pass, so trees of one sentence
-have probabilities; the original adds up the scores e(i,j) before the softmax, each of which holds those below it.
+have probabilities; the original adds up the scores e(i,j) before the softmax, less the highest of their span.
 """
 
 from __future__ import annotations

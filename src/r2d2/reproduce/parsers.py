@@ -3,7 +3,8 @@
 small   the shipped recipes of each family, which are tuned for two cores, on the treebank's own text, and on more
         where it is given, for so many minutes; all systems have the same
 paper   the sizes and epochs of the paper and of the systems' own publications. R2D2 and BERT learn from Wikipedia
-        first. BERT too starts from nothing, because nothing is fetched, and ON-LSTM is trained with AdamW
+        first. BERT too starts from nothing, because nothing is fetched, and ON-LSTM is trained with AdamW, sentence by
+        sentence and for fewer epochs than published
 debug   tiny models for a second, to see that everything works
 
 Word systems read words, the others pieces of a vocabulary they share. In Chinese all read characters.
@@ -96,9 +97,16 @@ PUBLISHED: dict[FamilyName, tuple[ModelSection, BatchSection, TrainingSection]] 
         TrainingSection(epochs=10, learning_rate=5e-5, clip=0.0),
     ),
     "on_lstm": (
-        ModelSection("on_lstm", hidden_size=400, intermediate_size=1150, num_hidden_layers=3, dropout=0.3),
+        ModelSection(
+            "on_lstm",
+            hidden_size=400,
+            intermediate_size=1150,
+            num_hidden_layers=3,
+            dropout=0.45,
+            options={"weight_dropout_prob": 0.45},
+        ),
         BatchSection(2048, 20),
-        TrainingSection(epochs=30, learning_rate=1e-3, clip=0.25),
+        TrainingSection(epochs=30, learning_rate=1e-3, weight_decay=1.2e-6, clip=0.25),
     ),
     "diora": (
         ModelSection("diora", hidden_size=400),
@@ -108,7 +116,14 @@ PUBLISHED: dict[FamilyName, tuple[ModelSection, BatchSection, TrainingSection]] 
     "compound_pcfg": (
         ModelSection("compound_pcfg", hidden_size=256),
         BatchSection(1024, 4),
-        TrainingSection(epochs=10, learning_rate=1e-3, weight_decay=0.0, clip=3.0, adam_betas=[0.75, 0.999]),
+        TrainingSection(
+            epochs=10,
+            learning_rate=1e-3,
+            weight_decay=0.0,
+            clip=3.0,
+            adam_betas=[0.75, 0.999],
+            adam_epsilon=1e-9,
+        ),
     ),
 }
 
