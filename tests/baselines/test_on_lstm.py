@@ -188,10 +188,10 @@ def test_bad_calls_are_refused() -> None:
 def test_mixed_precision_gives_nearly_the_same_loss_and_gradients() -> None:
     model = tiny()
     ids, mask = batch([9, 5])
-    expected = model(ids, mask, labels=ids).loss.item()
+    expected, trees = model(ids, mask, labels=ids).loss.item(), model.predict(ids, mask)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = model(ids, mask, labels=ids).loss
-        model.predict(ids, mask)
+        assert model.predict(ids, mask) == trees
     loss.backward()
     assert loss.item() == pytest.approx(expected, rel=0.02)
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
