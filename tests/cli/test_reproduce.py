@@ -44,7 +44,8 @@ def test_a_row_of_table1_interrupted_and_gone_on_with(run: Command, monkeypatch:
     assert f"stopped; what is done is kept. Go on with: r2d2 reproduce {' '.join(command)}" in err
     assert "Traceback" not in err
     folder = Path("reproduced/table1-debug")
-    assert not (folder / "rows").exists(), "the first trial of a learning rate was not over"
+    done = [path.stem for path in (folder / "rows").iterdir()]
+    assert done == ["counts"], "the first trial of a learning rate was not over"
 
     code, out, err = run(*command)
     assert code == 0, err
@@ -60,7 +61,12 @@ def test_a_row_of_table1_interrupted_and_gone_on_with(run: Command, monkeypatch:
     assert row_of(out, "BERT")[1:3] == [f"{result['figures']['parameters']:,}", "1"]
     assert row_of(out, "BERT")[-1] == "441.42", "the paper's"
     assert row_of(out, "ALBERT")[1:4] == ["–", "–", "–"], "not done yet"
+    counts = read("reproduced/table1-debug/rows/counts.json")["figures"]
+    assert counts["neighbours"]["macro"] < counts["frequencies"]["macro"], "on sentences of a grammar"
+    assert counts["frequencies"]["tokens"] == result["figures"]["tokens"], "the same test sentences"
+    assert row_of(out, "counts of both neighbours")[-2] == f"{counts['neighbours']['macro']:.2f}"
     table = read("reproduced/table1-debug/table1.json")
+    assert table["counts"] == counts
     assert table["rows"]["bert-3-10"]["macro"] == result["figures"]["macro"]
     assert table["rows"]["albert-12-10"] is None
     assert "| BERT |" in (folder / "table1.md").read_text()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from r2d2.baselines.language_model import one_at_a_time
+from r2d2.baselines.counts import Counts
+from r2d2.baselines.language_model import SentencePieces, one_at_a_time
 from r2d2.baselines.masked_lm import MaskedLM
 from r2d2.baselines.permutation_lm import PermutationLM
 from r2d2.evaluation.language_models import R2D2LM, load_language_model
@@ -21,7 +23,7 @@ from r2d2.reproduce.paper import TABLE1
 from r2d2.reproduce.pictures import Axis, Points, draw_lines
 from r2d2.reproduce.results import Result, read_result, write_result, write_table
 from r2d2.reproduce.running import learning_curve, trained, training_seconds
-from r2d2.reproduce.vocabulary import check_data, shared_tokenizer
+from r2d2.reproduce.vocabulary import check_data, load_pieces, shared_tokenizer
 from r2d2.training.evaluator import spread
 from r2d2.training.material import Texts
 from r2d2.training.recipe import Recipe
@@ -29,6 +31,8 @@ from r2d2.training.run import open_folder
 
 RUNS = "runs"
 NAME = "table1"
+COUNTED, CACHE = "counts", "cache"
+COUNTS = {"frequencies": "frequencies of pieces", "neighbours": "counts of both neighbours"}
 NONE = shown(None)
 HEADING = (
     "model",
@@ -53,6 +57,8 @@ class Table1:
     def carry_out(self, rows: Sequence[str]) -> None:
         """Do the rows that are not done yet; the table is written anew after each."""
         check_data([self.scale.train, self.scale.valid, self.scale.test], self.scale.vocabulary, self.data)
+        if read_result(self.folder, COUNTED) is None:
+            write_result(self.folder, Result(COUNTED, self.seed, 0.0, self._count(), self.command))
         for name in rows:
             row = ROWS[name]
             if read_result(self.folder, name) is None:
@@ -99,19 +105,30 @@ class Table1:
 
     def _test(self, folder: Path) -> dict[str, Any]:
         model = load_language_model(folder, device=choose_device(None))
+        pppl = average(model.log_probabilities(map(one_at_a_time, self._test_sentences(model.pieces))))
+        assert isinstance(model, R2D2LM | MaskedLM | PermutationLM)
+        return {"parameters": model.model.num_parameters(), **asdict(pppl)}
+
+    def _test_sentences(self, pieces: SentencePieces) -> list[Sequence[int]]:
         least, most = 3, self.scale.max_pieces
         texts = Texts([self.scale.test], self.data, self.seed)
-        sentences = [found.ids for found in model.pieces.encode_stream(texts) if least <= len(found) <= most]
-        wanted = len(sentences) if self.scale.test_sentences is None else self.scale.test_sentences
-        pppl = average(model.log_probabilities(map(one_at_a_time, spread(sentences, wanted))))
-        assert isinstance(model, R2D2LM | MaskedLM | PermutationLM)
-        return {
-            "parameters": model.model.num_parameters(),
-            "macro": pppl.macro,
-            "micro": pppl.micro,
-            "sentences": pppl.sentences,
-            "tokens": pppl.tokens,
-        }
+        sentences = [found.ids for found in pieces.encode_stream(texts) if least <= len(found) <= most]
+        return spread(sentences, self.scale.test_sentences or len(sentences))
+
+    def _count(self) -> dict[str, Any]:
+        """What counts in the text that all rows are trained on know of the test sentences."""
+        recipe = self._training(next(iter(ROWS.values())), self.scale.rates[0], 1)
+        pieces = load_pieces(recipe.tokenizer, self.data)
+        trained_on, _ = Texts(recipe.corpus.train, self.data, self.seed).in_pieces(pieces, recipe, self.folder / CACHE)
+        special = pieces.special_ids()
+        counts = Counts(
+            trained_on["input_ids"],
+            pieces.vocab_size,
+            before=special["bos_token_id"],
+            after=special["eos_token_id"],
+        )
+        sentences = self._test_sentences(pieces)
+        return {name: asdict(average(map(getattr(counts, name), sentences))) for name in COUNTS}
 
     def report(self) -> Report:
         """The table as far as its rows are done, the paper's figures beside it."""
@@ -119,11 +136,13 @@ class Table1:
         results = {name: result for name, result in done.items() if result or name in self.scale.rows()}
         curves = {name: self._curve(name, result) for name, result in results.items()}
         picture = draw_lines("held-out PPPL while training", Axis("epochs", False), Axis("PPPL", True), curves)
+        counted = read_result(self.folder, COUNTED)
         return Report(
             f"Table 1, scale {self.scale.name}",
             self._facts(),
             [
                 Table("language models", HEADING, [self._cells(ROWS[name], results[name]) for name in results]),
+                self._counts_table(counted),
                 self._rates_table(),
             ],
             {
@@ -132,6 +151,7 @@ class Table1:
                     name: None if result is None else {**result.figures, "seconds": result.seconds}
                     for name, result in results.items()
                 },
+                "counts": counted and counted.figures,
                 "paper": {name: TABLE1[name]._asdict() for name in results},
             },
             {f"{NAME}-curves.svg": picture} if picture else {},
@@ -163,6 +183,14 @@ class Table1:
             f"{result.seconds / 60:.1f}",
             *paper,
         ]
+
+    def _counts_table(self, result: Result | None) -> Table:
+        """The trivial language models on the same test sentences."""
+        rows = []
+        for name, label in COUNTS.items():
+            known = {} if result is None else result.figures[name]
+            rows.append([label, shown(known.get("macro")), shown(known.get("micro"))])
+        return Table("for comparison: what counts in the training text know", ("", "PPPL", "micro"), rows)
 
     def _rates_table(self) -> Table:
         """Held-out PPPL after the trials of learning rates, where there were any."""
