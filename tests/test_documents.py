@@ -143,3 +143,16 @@ def test_the_notebook_runs_with_and_without_a_bundled_model(
 def test_the_notebook_is_stored_without_outputs() -> None:
     cells = json.loads((ROOT / "docs" / "tour.ipynb").read_text(encoding="utf-8"))["cells"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells if "outputs" in cell)
+
+
+def test_the_tables_that_are_shown_are_those_of_their_rows(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs" / "tables", tmp_path, dirs_exist_ok=True)
+    shown = tmp_path / "table1-small" / "table1.md"
+    before = shown.read_text(encoding="utf-8")
+    answer = CliRunner().invoke(app, ["reproduce", "table1", "--draw", "--out", str(tmp_path)])
+    assert answer.exit_code == 0, answer.output
+    drawn = shown.read_text(encoding="utf-8")
+    heading = "## language models"  # above it stand the command, versions and the date
+    assert drawn[drawn.index(heading) :] == before[before.index(heading) :]
+    picture = "table1-small/table1-curves.svg"
+    assert (tmp_path / picture).read_bytes() == (ROOT / "docs" / "tables" / picture).read_bytes()
