@@ -34,25 +34,28 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_killed_at_random_moments_and_resumed_to_the_same_bits(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "runs" / "tiny"
     chance = random.Random(5)
+    every_update = "training.log_every=1"
     for attempt, step in enumerate((7, 21, 35)):
-        # Some time after a checkpoint appears, so that there is something to keep and something to lose.
-        moment = _SomeTimeAfter(run / f"checkpoint-{step}", delay=chance.uniform(0.0, 0.6))
-        assert kill_when(start(tmp_path, *(["--resume"] if attempt else [])), moment)
-    finish(start(tmp_path, "--resume"))
+        # Some updates after a checkpoint, so that there is something to keep and something to lose.
+        moment = _SoonAfter(run / "metrics.jsonl", step + chance.randrange(8), delay=chance.uniform(0.0, 0.02))
+        assert kill_when(start(tmp_path, every_update, *(["--resume"] if attempt else [])), moment)
+    finish(start(tmp_path, every_update, "--resume"))
     assert same_weights(run, whole)
 
 
-class _SomeTimeAfter:
-    """True from `delay` seconds after a path appeared."""
+class _SoonAfter:
+    """True from `delay` seconds after a run has recorded an update: a moment that comes on slow and fast machines."""
 
-    def __init__(self, path: Path, delay: float) -> None:
-        self.path, self.delay = path, delay
-        self.appeared: float | None = None
+    def __init__(self, records: Path, step: int, delay: float) -> None:
+        self.records, self.step, self.delay = records, step, delay
+        self.recorded: float | None = None
 
     def __call__(self) -> bool:
-        if self.appeared is None and self.path.exists():
-            self.appeared = time.monotonic()
-        return self.appeared is not None and time.monotonic() - self.appeared >= self.delay
+        if self.recorded is None:
+            written = self.records.read_text() if self.records.exists() else ""
+            if f'"step": {self.step},' in written:
+                self.recorded = time.monotonic()
+        return self.recorded is not None and time.monotonic() - self.recorded >= self.delay
 
 
 def test_killed_in_the_middle_of_saving(whole: Path, tmp_path: Path) -> None:
