@@ -12,6 +12,7 @@ from torch import Tensor
 from r2d2.chart import Chart, gumbel_noise, induce_values
 from r2d2.model import R2D2Config, R2D2Model, fast_values, native_steps
 from r2d2.model.fast_values import FastValues
+from r2d2.model.products import matmul_precision
 
 pytestmark = pytest.mark.skipif(native_steps.native is None, reason="no compiler, or no processor for products in C")
 
@@ -87,6 +88,24 @@ def test_a_chart_and_its_gradients(
     for name, actual, expected in zip(names, once, gradients_of(by_hand, wanted), strict=True):
         tolerance = 1e-4 * max(float(expected.abs().max()), 1.0)
         torch.testing.assert_close(actual, expected, atol=tolerance, rtol=0, msg=lambda text, n=name: f"{n}: {text}")
+
+
+def test_rounded_factors(rounding: None, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with factors rounded to bfloat16, which is not nothing."""
+    model, leaves = make_model(3), make_leaves()
+    build = partial(chart_of, model, leaves, LENGTHS, 4, protected_spans=FAMILIES, noise=gumbel_noise)
+    wanted = [leaves, *model.parameters()]
+    kept, bare = build(gradients=True), build(gradients=False)
+    found = gradients_of(kept, wanted)
+    with matmul_precision("highest"):
+        exact = build(gradients=True)
+    assert float((kept.roots() - exact.roots()).detach().abs().max()) > 1e-4
+    turn_off(monkeypatch)
+    by_hand = build(gradients=True)
+    assert_same_bits(kept, by_hand)
+    assert_same_bits(bare, by_hand)
+    for actual, expected in zip(found, gradients_of(by_hand, wanted), strict=True):
+        torch.testing.assert_close(actual, expected, atol=1e-4 * max(float(expected.abs().max()), 1.0), rtol=0)
 
 
 @pytest.mark.parametrize(("width", "m"), [(8, "inf"), (40, 5)])

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -190,6 +191,22 @@ def test_the_held_out_loss_is_a_mean_over_tokens(tmp_path: Path) -> None:
         logits = model(input_ids=torch.tensor([ids])).logits[0]
         total += F.cross_entropy(logits, torch.tensor(ids), reduction="sum").item()
     assert found == {"loss": pytest.approx(total / 8, rel=1e-5)}
+
+
+def test_diora_begins_from_a_given_table(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(RECIPE)
+    pieces = train_words([["the", "man", "saw", "a", "dog"]] * 2, 30)
+    table = np.random.default_rng(0).normal(size=(pieces.vocab_size, 8)).astype(np.float32)
+    np.save(tmp_path / "vectors.npy", table)
+    given = f"model.embeddings={tmp_path / 'vectors.npy'}"
+    sizes = ["model.hidden_size=8", "model.options={embedding_size: 8, frozen_embeddings: true}"]
+    only = [change for change in SMALL["diora"] if not change.startswith(("model.hidden", "model.options"))]
+    recipe = read_recipe(tmp_path / "tiny.yaml", ["model.family=diora", *only, *sizes, given])
+    model = new_model(recipe, pieces)
+    assert torch.equal(model.get_input_embeddings().weight, torch.from_numpy(table))
+    assert not model.get_input_embeddings().weight.requires_grad
+    with pytest.raises(InputError, match=r"model.embeddings .* means nothing to the family bert"):
+        read_recipe(tmp_path / "tiny.yaml", ["model.family=bert", *SMALL["bert"], given])
 
 
 def test_going_on_from_another_family_is_refused(finished: tuple[str, Path], tmp_path: Path) -> None:

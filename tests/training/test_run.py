@@ -16,6 +16,7 @@ from r2d2.data.pieces import Pieces
 from r2d2.errors import InputError
 from r2d2.evaluation.parsing import predict_trees
 from r2d2.model import R2D2ForBidirectionalLM
+from r2d2.model.products import can_round
 from r2d2.training.checkpoints import average_weights, find_checkpoints
 from r2d2.training.recipe import read_recipe
 from r2d2.training.report import Drawn, plot, write_report
@@ -51,6 +52,20 @@ def test_the_model_loads_and_parses(run: Path) -> None:
     trees = predict_trees(model, [e.ids for e in encoded], [e.words for e in encoded])
     assert [len(tree.leaves) for tree in trees] == [len(sentence.split()) for sentence in SENTENCES]
     assert all(tree.is_binary for tree in trees)
+
+
+def test_products_are_as_precise_as_the_recipe_says(tmp_path: Path) -> None:
+    steps, recipe = "training.steps=3", "training.matmul={}"
+    exact, again, rounded = (
+        load_file(carry_out(tmp_path, steps, recipe.format(matmul), name=name) / "model" / "model.safetensors")
+        for name, matmul in (("one", "highest"), ("other", "highest"), ("third", "medium"))
+    )
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert all(torch.equal(exact[name], again[name]) for name in exact)
+    if can_round():
+        assert not all(torch.equal(exact[name], rounded[name]) for name in exact)
+    for name, weight in exact.items():
+        torch.testing.assert_close(rounded[name], weight, atol=0.02, rtol=0)  # three updates of up to 0.005 each
 
 
 def test_the_exported_model_is_the_mean_of_the_last_checkpoints(run: Path) -> None:

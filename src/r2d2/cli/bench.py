@@ -42,6 +42,8 @@ def bench(
                 f"{size!s:18} {name:9} {figure.fraction:9.2f} {figure.tokens_a_second:9,.0f} "
                 f"{figure.tokens / figure.plain:9,.0f} {figure.plain / figure.seconds:6.2f}"
             )
+        row["rounding"] = speed.gain_of_rounding(size, repeat)
+        tell(f"{size!s:18} training with training.matmul=medium: {row['rounding']:.2f} times as fast")
         row["latency"] = speed.latency(size)
         tell(f"{size!s:18} one sentence of 20 words: {1000 * row['latency']:.1f} ms")
     if long:

@@ -25,6 +25,7 @@ from torch import Tensor
 from r2d2.data.batches import collate, group_by_length
 from r2d2.evaluation.pseudo_perplexity import TOKENS_A_BATCH, encode_roots
 from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
+from r2d2.model.products import Matmul, matmul_precision
 
 VOCABULARY = 30_522
 LENGTH = 32
@@ -141,6 +142,18 @@ def _plain_operations(size: Size, compositions: int, tokens: int, training: bool
     if not training:
         return compositions * 4 * vector
     return 3 * (compositions * 4 * vector + tokens * 3 * vector + tokens * 2 * d * VOCABULARY)
+
+
+def gain_of_rounding(size: Size, repeat: int) -> float:
+    """How many times as fast a training step is with factors rounded to bfloat16."""
+    model, ids = make_model(size), make_batch(size)
+    seconds: dict[Matmul, float] = {"highest": float("inf"), "medium": float("inf")}
+    train_step(model, ids)
+    for _ in range(repeat):
+        for precision in seconds:
+            with matmul_precision(precision):
+                seconds[precision] = min(seconds[precision], fastest(lambda: train_step(model, ids), 1))
+    return seconds["highest"] / seconds["medium"]
 
 
 def latency(size: Size, words: int = 20, repeat: int = 20) -> float:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from r2d2.model.products import Matrix, add_weight_gradient
+from r2d2.model.products import Matrix, rounds_factors
 from r2d2.native import library
 
 SCORES_AT_ONCE = 1 << 23
@@ -43,7 +43,7 @@ class _LinearCrossEntropy(Function):
         gradients = [torch.zeros_like(tensor) for tensor in ((bias, h, weight) if wanted else (bias,))]
         total = h.new_zeros((), dtype=torch.promote_types(h.dtype, torch.float32))
         step = max(SCORES_AT_ONCE // len(weight), 1)
-        matrix = Matrix(weight, uses=len(h))
+        matrix = Matrix(weight, rounded=rounds_factors(), uses=len(h))
         native = library is not None and h.device.type == "cpu" and h.dtype == torch.float32
         loss_of = _native_loss if native else _tensor_loss
         for first in range(0, len(h), step):
@@ -53,7 +53,7 @@ class _LinearCrossEntropy(Function):
             total += loss
             if wanted:
                 matrix.back(scores, out=gradients[1][first : first + step])
-                add_weight_gradient(gradients[2], scores, some)
+                matrix.add_gradient(gradients[2], scores, some)
         if wanted:
             ctx.save_for_backward(*gradients)
         return total

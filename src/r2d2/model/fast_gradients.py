@@ -13,7 +13,6 @@ from torch import Tensor
 from r2d2.model.fast_steps import CLS, SUM, Step
 from r2d2.model.kernels import CellNumbers, Heads
 from r2d2.model.layer_math import LayerWeights, add_role_gradients, finish_layer_backward, project_backward
-from r2d2.model.products import add_weight_gradient
 
 if TYPE_CHECKING:
     from r2d2.model.fast_values import FastValues
@@ -52,9 +51,10 @@ class FastGradients:
     def _take(self, rows: slice) -> Tensor:
         """The gradients of published cells, all that was read from them added; first-layer projections included."""
         qkv = self.qkv[rows]
-        add_weight_gradient(self.layers[0].qkv, qkv, self.fast.e[rows])
+        matrix = self.fast.matrices[0].qkv
+        matrix.add_gradient(self.layers[0].qkv, qkv, self.fast.e[rows])
         self.fast.kernels.add_sums(self.layers[0].qkv_bias.unsqueeze(0), qkv.unsqueeze(0))
-        return self.fast.matrices[0].qkv.add_back(self.e[rows], qkv)
+        return matrix.add_back(self.e[rows], qkv)
 
     def _value_backward(self, step: Step, gradient: Tensor) -> list[Injected]:
         """From the gradient of c to parameters; returns for each layer what flows to left and right."""
@@ -75,7 +75,7 @@ class FastGradients:
                 continue
             if last:
                 self._later_query_backward(number, saved.x, qkv, x)
-            add_weight_gradient(into.qkv, qkv[0], saved.x[0])
+            matrices.qkv.add_gradient(into.qkv, qkv[0], saved.x[0])
             state = matrices.qkv.add_back(x[0], qkv[0]).unsqueeze(0)  # of what is injected only left and right are read
         return injected[::-1]
 
@@ -83,9 +83,10 @@ class FastGradients:
         """Queries of left and right in a last layer beyond the first belong to the value path alone."""
         d = self.fast.d
         query = qkv[1:, :, :d].flatten(0, 1)
-        add_weight_gradient(self.layers[number].qkv[:d], query, x[1:].flatten(0, 1))
+        matrix = self.fast.matrices[number].query
+        matrix.add_gradient(self.layers[number].qkv[:d], query, x[1:].flatten(0, 1))
         self.value_sums[number][1:, :d].add_(qkv[1:, :, :d].sum(1))
-        self.fast.matrices[number].query.add_back(into_x[1:].flatten(0, 1), query)
+        matrix.add_back(into_x[1:].flatten(0, 1), query)
         qkv[1:, :, :d] = 0
 
     def _main_backward(self, step: Step, h_sum: Tensor, injected: list[Injected]) -> None:

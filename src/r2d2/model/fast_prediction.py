@@ -66,7 +66,7 @@ class _Prediction(Function):
     ) -> Tensor:
         scales = LayerWeights.scales(dropout)
         layers = [layer.scaled(scales) for layer in LayerWeights.of_all(parameters)]
-        matrices = [LayerMatrices.of(layer) for layer in layers]
+        matrices = LayerMatrices.of_all(layers)
         mask, bos, eos = specials
         x = kernels.gather_pairs(vectors.contiguous(), left, right, mask, None)
         x[1, left == 0], x[2, right == 0] = bos, eos

@@ -58,6 +58,7 @@ class FastValues:
         self.dropout = modules[0].dropout.p if composition.training else 0.0
         self.kernels = kernels_for(leaves, modules[0], temperature, training=composition.training)
         self.compositions = 0
+        self.memory = composition.memory.lend()
         log_dtype = torch.promote_types(leaves.dtype, torch.float32)
         d = leaves.shape[1]
         self.e = leaves.new_empty(capacity + 1, d)
@@ -82,7 +83,7 @@ class FastValues:
         self.head = Heads(*parameters[:4])
         self.scales = LayerWeights.scales(self.dropout)
         self.layers = [layer.scaled(self.scales) for layer in LayerWeights.of_all(parameters[4:])]
-        self.matrices = [LayerMatrices.of(layer) for layer in self.layers]
+        self.matrices = LayerMatrices.of_all(self.layers)
         self.role_terms = [layer.role_terms() for layer in self.layers]
         self.terms = [roles + layer.qkv_bias for roles, layer in zip(self.role_terms, self.layers, strict=True)]
         self.special_e = specials.contiguous()
@@ -106,7 +107,8 @@ class FastValues:
     def compute(self, pairs: Pairs, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         first = self.used
         if self.needs_gradients:
-            scores, self.token = _Advance.apply(self.token, self, pairs, noise)
+            token, self.token = self.token, _new_token(self.e)  # a circle unless broken: this may raise
+            scores, self.token = _Advance.apply(token, self, pairs, noise)
         else:
             scores, _ = self._forward(pairs, noise)
         return torch.arange(first, self.used, device=self.e.device), scores

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from r2d2.model.kernels import Kernels, Normed
-from r2d2.model.products import Matrix, add_weight_gradient
+from r2d2.model.products import Matrix, rounds_factors
 from r2d2.model.transformer import RecursiveLayer
 
 
@@ -102,10 +102,15 @@ class LayerMatrices(NamedTuple):
     contract: Matrix
 
     @classmethod
-    def of(cls, w: LayerWeights) -> LayerMatrices:
+    def of_all(cls, layers: Sequence[LayerWeights]) -> list[LayerMatrices]:
+        """Those of all layers, with factors rounded, or not, as PyTorch is set now."""
+        rounded = rounds_factors()
+        return [cls(*(Matrix(weight, rounded=rounded) for weight in cls._weights(layer))) for layer in layers]
+
+    @staticmethod
+    def _weights(w: LayerWeights) -> tuple[Tensor, ...]:
         d = w.roles.shape[1]
-        weights = (w.qkv[:d], w.qkv[d:], w.qkv, w.output, w.expand, w.contract)
-        return cls(*(Matrix(weight) for weight in weights))
+        return w.qkv[:d], w.qkv[d:], w.qkv, w.output, w.expand, w.contract
 
 
 def project(x: Tensor, terms: Tensor, matrices: LayerMatrices, *, last: bool) -> Tensor:
@@ -128,12 +133,12 @@ def project_backward(
     d = x.shape[2]
     flat, x_flat, into_flat = qkv.flatten(0, 1), x.flatten(0, 1), into_x.flatten(0, 1)
     if not last:
-        add_weight_gradient(into.qkv, flat, x_flat)
+        matrices.qkv.add_gradient(into.qkv, flat, x_flat)
         matrices.qkv.add_back(into_flat, flat)
         return
     query, key_value = qkv[0, :, :d], flat[:, d:]
-    add_weight_gradient(into.qkv[:d], query, x[0])
-    add_weight_gradient(into.qkv[d:], key_value, x_flat)
+    matrices.query.add_gradient(into.qkv[:d], query, x[0])
+    matrices.key_value.add_gradient(into.qkv[d:], key_value, x_flat)
     matrices.query.add_back(into_x[0], query)
     matrices.key_value.add_back(into_flat, key_value)
 
@@ -179,9 +184,9 @@ def finish_layer_backward(
     expanded, hidden = kernels.gelu_backward(
         matrices.contract.back(contracted), saved.expanded, w.expand_bias, saved.drawn, into.expand_bias
     )
-    add_weight_gradient(into.contract, contracted, hidden)
-    add_weight_gradient(into.expand, expanded, saved.h)
+    matrices.contract.add_gradient(into.contract, contracted, hidden)
+    matrices.expand.add_gradient(into.expand, expanded, saved.h)
     matrices.expand.add_back(h, expanded)
     x, projected = kernels.norm_backward(saved.normed1, h, w.norm1, into.norm1, into.norm1_bias, into.output_bias)
-    add_weight_gradient(into.output, projected, saved.attended)
+    matrices.output.add_gradient(into.output, projected, saved.attended)
     return x, matrices.output.back(projected)

@@ -31,6 +31,7 @@ LARGEST_WEIGHT = 1 << 20
 the copies cost memory: at 768 x 3072 this was 1.62 times as fast as the plain way, the way in Python 1.67 and 1.72."""
 LATER = ("query", "key_value")  # matrices that the first layer does not need
 PARAMETERS = tuple(name for name in LayerWeights._fields if name != "roles")
+NOTHING = torch.empty(0, dtype=torch.uint8)
 _ADDRESS, _INTEGER, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 
 
@@ -47,7 +48,7 @@ class _Composer(ctypes.Structure):
     """`composer`."""
 
     _fields_ = [
-        *((name, _INTEGER) for name in ("d", "f", "heads", "layers", "keep")),
+        *((name, _INTEGER) for name in ("d", "f", "heads", "layers", "keep", "bfloat16")),
         ("seed", ctypes.c_uint64),
         *((name, _INTEGER) for name in ("threshold", "attention_threshold")),
         *((name, _NUMBER) for name in ("attention_factor", "eps", "blend_eps", "temperature", "score_bias")),
@@ -147,6 +148,7 @@ class NativeSteps:
             heads=kernels.heads,
             layers=len(fast.layers),
             keep=fast.needs_gradients,
+            bfloat16=fast.matrices[0].qkv.rounded,
             seed=kernels.seed,
             threshold=kernels.threshold,
             attention_threshold=kernels.attention_threshold,
@@ -161,7 +163,9 @@ class NativeSteps:
         self.address = ctypes.addressof(self._composer)
         self.threads = min(torch.get_num_threads(), MOST_THREADS)
         self._keep = fast.needs_gradients
-        self._memory = self._scratch = torch.empty(0, dtype=torch.uint8)
+        self.memory = fast.memory
+        self.flow = self.work = NOTHING  # of gradients, which may be asked for several times
+        self._cells = self._scratch = NOTHING
 
     def forward(self, pairs: Pairs, noise: Tensor | None, first: int) -> tuple[Tensor, NativeStep]:
         """Compute the cells from row `first` on; gives log p~ of their splits, [c, k]."""
@@ -186,10 +190,11 @@ class NativeSteps:
         )
         bytes_of_block = native.block_bytes(self.address, ctypes.addressof(step))
         if self._keep:
-            memory = torch.empty(step.blocks * bytes_of_block, dtype=torch.uint8)
+            memory = self.memory.take(step.blocks * bytes_of_block)
         else:
-            memory = self._memory = _at_least(self._memory, threads * bytes_of_block)
-        self._scratch = _at_least(self._scratch, threads * native.scratch_bytes(self.address, ctypes.addressof(step)))
+            memory = self._cells = self.memory.at_least(self._cells, threads * bytes_of_block)
+        scratch = threads * native.scratch_bytes(self.address, ctypes.addressof(step))
+        self._scratch = self.memory.at_least(self._scratch, scratch)
         step.memory, step.scratch = memory.data_ptr(), self._scratch.data_ptr()
         native.step_forward(self.address, ctypes.addressof(step))
         return log_p_tree, NativeStep(step, slice(first, first + c), (left, right, pairs.listed, memory, log_p_tree))
@@ -227,22 +232,18 @@ class NativeGradients(FastGradients):
             layer=ctypes.addressof(self._layers),
             **{name: tensor.data_ptr() for name, tensor in tensors.items()},
         )
-        self._flow = self._work = torch.empty(0, dtype=torch.uint8)
 
     def add_step(self, step: Step | NativeStep) -> None:
         assert native is not None
         assert isinstance(step, NativeStep)
-        composer, own = self._steps.address, ctypes.addressof(step.step)
-        self._flow = _at_least(self._flow, step.step.blocks * native.flow_bytes(composer, own))
-        self._work = _at_least(self._work, step.step.threads * native.work_bytes(composer, own))
+        steps, own = self._steps, ctypes.addressof(step.step)
+        composer = steps.address
+        steps.flow = steps.memory.at_least(steps.flow, step.step.blocks * native.flow_bytes(composer, own))
+        steps.work = steps.memory.at_least(steps.work, step.step.threads * native.work_bytes(composer, own))
         native.step_backward(
-            composer, ctypes.addressof(self._gradients), own, self._flow.data_ptr(), self._work.data_ptr()
+            composer, ctypes.addressof(self._gradients), own, steps.flow.data_ptr(), steps.work.data_ptr()
         )
 
     def finish(self, leaves: int) -> tuple[Tensor | None, ...]:
         self._sums[0] += self._sums[1:].sum(0)
         return super().finish(leaves)
-
-
-def _at_least(memory: Tensor, size: int) -> Tensor:
-    return memory if len(memory) >= size else torch.empty(size, dtype=torch.uint8)

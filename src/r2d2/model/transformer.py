@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from r2d2.model.configuration import R2D2Config
+from r2d2.model.kept_memory import MemoryPool
 
 SPECIAL, LEFT, RIGHT = range(3)
 
@@ -35,6 +36,7 @@ class RecursiveTransformer(nn.Module):
         self.layers = nn.ModuleList(RecursiveLayer(config) for _ in range(config.num_hidden_layers))
         self.score = nn.Linear(config.hidden_size, 1)
         self.blend = nn.Linear(config.hidden_size, 2)
+        self.memory = MemoryPool()
 
     def leaves(self, embeddings: Float[Tensor, "*x d"]) -> Float[Tensor, "*x d"]:
         """Vectors of leaf cells: the embeddings themselves."""

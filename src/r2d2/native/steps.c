@@ -34,7 +34,7 @@ typedef struct {
 } layer;
 
 typedef struct {
-    integer d, f, heads, layers, keep; /* keep: for gradients */
+    integer d, f, heads, layers, keep, bfloat16; /* keep: for gradients; bfloat16: how its matrices are packed */
     uint64_t seed;
     integer threshold, attention_threshold;
     double attention_factor, eps, blend_eps, temperature, score_bias;
@@ -158,6 +158,18 @@ static integer blocks_of(const composer *model, integer c, integer k, integer th
     return least((blocks + threads - 1) / threads * threads, c);
 }
 
+/* ---- products ---- */
+
+static void times(const composer *model, const float *x, integer n, integer i, integer x_step, const float *panels,
+                  integer o, const float *start, integer start_step, float *out, integer out_step) {
+    product(x, n, i, x_step, panels, o, start, start_step, out, out_step, (int)model->bfloat16);
+}
+
+static void add_weights(const composer *model, const float *y, integer n, integer o, integer y_step, const float *x,
+                        integer i, integer x_step, float *into) {
+    add_weight_gradient(y, n, o, y_step, x, i, x_step, into, (int)model->bfloat16);
+}
+
 /* ---- forward ---- */
 
 /* `finish_layer`: all of a layer after its attention, for n rows. */
@@ -170,12 +182,12 @@ static void finish(const composer *model, const layer *w, const path_layer *m, f
         const integer rows = least(n - first, some), to = keep ? first : 0;
         float *summed1 = m->summed1 + to * d, *h = m->h + to * d, *expanded = m->expanded + to * f;
         float *summed2 = m->summed2 + to * d;
-        product(m->attended + first * d, rows, d, d, w->output, d, NULL, 0, summed1, d);
+        times(model, m->attended + first * d, rows, d, d, w->output, d, NULL, 0, summed1, d);
         add_norm(summed1, w->output_bias, m->x + first * d, w->norm1, w->norm1_bias, eps, seed + FIRST_NORM,
                  threshold, rows, d, h, m->mean1 + to, m->rstd1 + to);
-        product(h, rows, d, d, w->expand, f, NULL, 0, expanded, f);
+        times(model, h, rows, d, d, w->expand, f, NULL, 0, expanded, f);
         gelu(expanded, w->expand_bias, seed + HIDDEN, threshold, rows, f, hidden);
-        product(hidden, rows, f, f, w->contract, d, NULL, 0, summed2, d);
+        times(model, hidden, rows, f, f, w->contract, d, NULL, 0, summed2, d);
         add_norm(summed2, w->contract_bias, h, w->norm2, w->norm2_bias, eps, seed + SECOND_NORM, threshold, rows,
                  d, out + first * d, m->mean2 + to, m->rstd2 + to);
     }
@@ -202,9 +214,9 @@ static void main_path(const composer *model, const block *b, const integer *left
                 const float *rows = m->x + token * x * d, *terms = w->terms + token * 3 * d;
                 float *to = m->qkv + token * x * 3 * d;
                 if (token == 0 || !last)
-                    product(rows, x, d, d, w->qkv, 3 * d, terms, 0, to, 3 * d);
+                    times(model, rows, x, d, d, w->qkv, 3 * d, terms, 0, to, 3 * d);
                 else
-                    product(rows, x, d, d, w->key_value, 2 * d, terms + d, 0, to + d, 3 * d);
+                    times(model, rows, x, d, d, w->key_value, 2 * d, terms + d, 0, to + d, 3 * d);
             }
         const integer seen = last ? 1 : 3;
         const uint64_t seed = seed_of(model, row, MAIN, number);
@@ -224,15 +236,15 @@ static void value_path(const composer *model, const block *b, const path *to, in
         const path_layer *m = to->layer + number, *below = b->main.layer + number;
         const int last = number == model->layers - 1;
         if (number > 0) {
-            product(special, p, d, d, w->qkv, 3 * d, w->terms, 0, b->own, 3 * d);
+            times(model, special, p, d, d, w->qkv, 3 * d, w->terms, 0, b->own, 3 * d);
             own = b->own;
         }
         select_pairs(below->qkv, chosen, own, 3 * step, x, p, 3 * d, m->qkv);
         if (last) {
             select_pairs(below->x, chosen, special, step, x, p, d, m->x);
             for (integer token = 1; token < 3 && number > 0; token++)
-                product(m->x + token * p * d, p, d, d, w->query, d, w->terms + token * 3 * d, 0,
-                        m->qkv + token * p * 3 * d, 3 * d);
+                times(model, m->x + token * p * d, p, d, d, w->query, d, w->terms + token * 3 * d, 0,
+                      m->qkv + token * p * 3 * d, 3 * d);
         } else if (number == 0)
             for (integer i = 0; i < p; i++) memcpy(m->x + i * d, special, (size_t)d * sizeof(float));
         const integer seen = last ? 3 : 1;
@@ -304,7 +316,7 @@ static void forward_block(const composer *model, const step *s, const block *b, 
            model->log_p, model->log_p_tree, b->score, b->log_p, s->log_p_tree + at.cell * k, b->soft, b->chosen,
            b->others);
     value_path(model, b, &b->value, VALUE, (int)model->keep, b->chosen, x, r, at.row, e);
-    product(e, r, d, d, model->layer->qkv, 3 * d, model->qkv_bias, 0, model->qkv + at.row * 3 * d, 3 * d);
+    times(model, e, r, d, d, model->layer->qkv, 3 * d, model->qkv_bias, 0, model->qkv + at.row * 3 * d, 3 * d);
     if (b->composed == NULL) return;
     for (integer z = 0; z < r; z++) memcpy(b->composed + b->chosen[z] * d, e + z * d, (size_t)d * sizeof(float));
     if (x == r) return;
@@ -409,17 +421,17 @@ static void finish_backward(const composer *model, const layer *w, const layer_g
         norm_backward(gradient + at, m->summed2 + at, m->mean2 + first, m->rstd2 + first, w->norm2, seed + SECOND_NORM,
                       threshold, rows, d, into->norm2 + shift, into->norm2_bias + shift, into->contract_bias + shift,
                       g->h, g->contracted);
-        product(g->contracted, rows, d, d, w->contract_back, f, NULL, 0, g->expanded, f);
+        times(model, g->contracted, rows, d, d, w->contract_back, f, NULL, 0, g->expanded, f);
         gelu_backward(g->expanded, m->expanded + first * f, w->expand_bias, seed + HIDDEN, threshold, rows, f,
                       into->expand_bias + shift, g->hidden);
-        add_weight_gradient(g->contracted, rows, d, d, g->hidden, f, f, into->contract + shift);
-        add_weight_gradient(g->expanded, rows, f, f, m->h + at, d, d, into->expand + shift);
-        product(g->expanded, rows, f, f, w->expand_back, d, g->h, d, g->h, d);
+        add_weights(model, g->contracted, rows, d, d, g->hidden, f, f, into->contract + shift);
+        add_weights(model, g->expanded, rows, f, f, m->h + at, d, d, into->expand + shift);
+        times(model, g->expanded, rows, f, f, w->expand_back, d, g->h, d, g->h, d);
         norm_backward(g->h, m->summed1 + at, m->mean1 + first, m->rstd1 + first, w->norm1, seed + FIRST_NORM, threshold,
                       rows, d, into->norm1 + shift, into->norm1_bias + shift, into->output_bias + shift, x + at,
                       g->projected);
-        add_weight_gradient(g->projected, rows, d, d, m->attended + at, d, d, into->output + shift);
-        product(g->projected, rows, d, d, w->output_back, d, NULL, 0, attended + at, d);
+        add_weights(model, g->projected, rows, d, d, m->attended + at, d, d, into->output + shift);
+        times(model, g->projected, rows, d, d, w->output_back, d, NULL, 0, attended + at, d);
     }
 }
 
@@ -450,16 +462,16 @@ static void value_backward(const composer *model, const gradients *into, integer
         }
         for (integer token = 1; token < 3 && last; token++) { /* queries that the main path does not have */
             float *query = qkv + token * r * 3 * d, *sums = own->value_sums + shift + token * 3 * d;
-            add_weight_gradient(query, r, d, 3 * d, m->x + token * r * d, d, d, own->qkv + shift);
-            product(query, r, d, 3 * d, w->query_back, d, x + token * r * d, d, x + token * r * d, d);
+            add_weights(model, query, r, d, 3 * d, m->x + token * r * d, d, d, own->qkv + shift);
+            times(model, query, r, d, 3 * d, w->query_back, d, x + token * r * d, d, x + token * r * d, d);
             for (integer i = 0; i < r; i++)
                 for (integer j = 0; j < d; j++) {
                     sums[j] += query[i * 3 * d + j];
                     query[i * 3 * d + j] = 0.0f;
                 }
         }
-        add_weight_gradient(qkv, r, 3 * d, 3 * d, m->x, d, d, own->qkv + shift);
-        product(qkv, r, 3 * d, 3 * d, w->qkv_back, d, x, d, g->state, d);
+        add_weights(model, qkv, r, 3 * d, 3 * d, m->x, d, d, own->qkv + shift);
+        times(model, qkv, r, 3 * d, 3 * d, w->qkv_back, d, x, d, g->state, d);
     }
 }
 
@@ -488,13 +500,13 @@ static void main_backward(const composer *model, const gradients *into, integer 
             return;
         }
         if (last) { /* of queries only [SUM]'s has a gradient */
-            add_weight_gradient(g->qkv, x, d, 3 * d, m->x, d, d, own->qkv + shift);
-            add_weight_gradient(g->qkv + d, 3 * x, 2 * d, 3 * d, m->x, d, d, own->qkv + shift + d * d);
-            product(g->qkv, x, d, 3 * d, w->query_back, d, g->x, d, g->x, d);
-            product(g->qkv + d, 3 * x, 2 * d, 3 * d, w->key_value_back, d, g->x, d, g->state, d);
+            add_weights(model, g->qkv, x, d, 3 * d, m->x, d, d, own->qkv + shift);
+            add_weights(model, g->qkv + d, 3 * x, 2 * d, 3 * d, m->x, d, d, own->qkv + shift + d * d);
+            times(model, g->qkv, x, d, 3 * d, w->query_back, d, g->x, d, g->x, d);
+            times(model, g->qkv + d, 3 * x, 2 * d, 3 * d, w->key_value_back, d, g->x, d, g->state, d);
         } else {
-            add_weight_gradient(g->qkv, 3 * x, 3 * d, 3 * d, m->x, d, d, own->qkv + shift);
-            product(g->qkv, 3 * x, 3 * d, 3 * d, w->qkv_back, d, g->x, d, g->state, d);
+            add_weights(model, g->qkv, 3 * x, 3 * d, 3 * d, m->x, d, d, own->qkv + shift);
+            times(model, g->qkv, 3 * x, 3 * d, 3 * d, w->qkv_back, d, g->x, d, g->state, d);
         }
         state = g->state;
     }
@@ -524,9 +536,9 @@ static void take_part(const void *arguments, integer part, integer begin, intege
         const place at = place_of(a->step, number);
         const float *qkv = a->into->qkv + at.row * 3 * d;
         float *e = a->into->e + at.row * d;
-        add_weight_gradient(qkv, at.r, 3 * d, 3 * d, model->e + at.row * d, d, d, own->qkv + shift);
+        add_weights(model, qkv, at.r, 3 * d, 3 * d, model->e + at.row * d, d, d, own->qkv + shift);
         add_sums(own->qkv_bias + shift, qkv, 1, at.r, 3 * d);
-        product(qkv, at.r, 3 * d, 3 * d, model->layer->qkv_back, d, e, d, e, d);
+        times(model, qkv, at.r, 3 * d, 3 * d, model->layer->qkv_back, d, e, d, e, d);
     }
 }
 

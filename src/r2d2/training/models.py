@@ -7,6 +7,7 @@ from pathlib import Path
 
 from transformers import PreTrainedModel
 
+from r2d2.baselines.diora import DioraModel
 from r2d2.data.pieces import Pieces
 from r2d2.errors import InputError
 from r2d2.model.loading import load_weights
@@ -24,6 +25,9 @@ def new_model(recipe: Recipe, pieces: Pieces) -> PreTrainedModel:
             model = family.network(config)
         except (ValueError, KeyError, RuntimeError) as error:  # the library finds some mistakes only now
             raise InputError(f"model: a {section.family} cannot be made of these sizes and options: {error}") from None
+        if section.embeddings is not None:
+            assert isinstance(model, DioraModel)
+            model.load_embeddings(Path(section.embeddings))
     if family.language_model is not None:
         longest = family.language_model(model, pieces).longest
         if longest is not None and recipe.corpus.max_pieces > longest:

@@ -17,13 +17,14 @@ import yaml
 from r2d2.chart import check_threshold
 from r2d2.errors import InputError
 from r2d2.model import Merges
+from r2d2.model.products import Matmul
 from r2d2.training.families import FAMILIES, Family, FamilyName
 from r2d2.training.fresh_starts import check_fresh_starts
 from r2d2.training.schedule import Schedule, check_schedule
 from r2d2.training.schema import build, to_plain, unknown_key
 
 SCHEDULED = ("m", "temperature", "merges", "guidance")
-Format = Literal["lines", "text", "wikitext", "treebank", "jsonl", "grammar"]
+Format = Literal["lines", "words", "text", "wikitext", "treebank", "jsonl", "grammar"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,9 @@ class ModelSection:
     dropout: float = 0.1
     options: dict[str, Any] = field(default_factory=dict)
     """What only this family has, under the names of its configuration, such as {nonterminals: 30}."""
+    embeddings: str | None = None
+    """For DIORA: a .npy file, a row for each token of the vocabulary, to begin from; they stay as they are with
+    options.frozen_embeddings."""
     start_from: str | None = None
     """Continue from this model folder, its tokenizer and sizes included, with a fresh schedule."""
 
@@ -112,6 +116,9 @@ class TrainingSection:
     """Gradients are scaled down to this norm; 0 for no clipping."""
     accumulation: int = 1
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    matmul: Matmul | None = None
+    """How precise products of float32 matrices are, in torch's words: with high, GPUs take TF32; with medium, GPUs and
+    processors that can round their factors to bfloat16. Unless given, it stays as torch is set."""
     adam_epsilon: float = 1e-6
     adam_betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
     m: dict[float, int | str] | None = None
@@ -229,6 +236,7 @@ class Recipe:
         family, name = self.family, self.model.family
         keys = [(f"model.{key.name}", getattr(self.model, key.name), key.default) for key in fields(self.model)]
         meant = {f"model.{key}" for key in (*family.keys, "family", "options", "start_from")}
+        meant |= {"model.embeddings"} if hasattr(family.network, "load_embeddings") else set()
         keys += [(f"training.{key}", getattr(self.training, key), None) for key in (*SCHEDULED, "fresh_starts")]
         meant |= {f"training.{key}" for key in family.schedules}
         meant |= {"training.fresh_starts"} if "merges" in family.schedules else set()
@@ -249,6 +257,8 @@ class Recipe:
             family.configure(vars(self.model), self.model.options)
         elif self.model.options:
             raise InputError("model.options must be left out with model.start_from, whose model has its own")
+        elif self.model.embeddings is not None:
+            raise InputError("model.embeddings must be left out with model.start_from, whose model has its own")
 
     def _check_guides(self) -> None:
         for source in self.corpus.train:

@@ -26,6 +26,7 @@ from r2d2.data.batches import TokenBudgetBatches
 from r2d2.data.pieces import Pieces
 from r2d2.errors import InputError
 from r2d2.metrics import PROTOCOL, trivial_baselines
+from r2d2.model.products import matmul_precision
 from r2d2.training.callbacks import Record, SaveWhenInterrupted, ShowProgress
 from r2d2.training.checkpoints import WEIGHTS, average_weights, best_of, find_checkpoints, write_weights
 from r2d2.training.evaluator import Evaluator, spread
@@ -120,7 +121,8 @@ def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console |
     objective = recipe.family.objective(pieces)
     trainer = R2D2Trainer(model, objective, recipe, run, sentences, batches, evaluator, [record, interrupt, *shown])
     progress.trainer = trainer
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint is not None else None)
+    with matmul_precision(recipe.training.matmul):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint is not None else None)
     step = trainer.state.global_step
     if interrupt.interrupted and step < trainer.state.max_steps:
         return Outcome(False, step, None, processes.is_main_process)
