@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from cli.tiny_model import save_tiny_model
 from documents import arguments_of, blocks, run_command, run_notebook
 from r2d2.cli.main import app
+from r2d2.data.grammar import generate, sentence
 from r2d2.parser import Parse, Parser, bundled_models, names
 
 ROOT = Path(__file__).parents[1]
@@ -69,6 +70,42 @@ def test_python_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found
     for block in found:
         exec(compile(block.code, block.place, "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_front_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As they stand there, but for sizes; a text, a corpus, a treebank and trees are where they are named."""
+    monkeypatch.chdir(tmp_path)
+    sentences = [sentence(tree) for tree in generate(60, seed=1)]
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in sentences[:5]))
+    for part in ("train", "valid"):
+        corpus = tmp_path / "FOLDER" / "wikitext-2" / f"{part}.txt"
+        corpus.parent.mkdir(parents=True, exist_ok=True)
+        corpus.write_text(" = Heading = \n" + "".join(f" {line} . \n" for line in sentences))
+    section = tmp_path / "wsj" / "23"
+    section.mkdir(parents=True)
+    (section / "wsj_2300.mrg").write_text("( (S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .)) )\n")
+    (tmp_path / "trees.txt").write_text("((the dog) (sees (a cat)))\n")
+    shorter = {
+        "corpus.root=FOLDER": "corpus.root=FOLDER training.steps=2 tokenizer.vocab_size=200 model.hidden_size=16",
+        "r2d2 bench": "r2d2 bench --widths 64 --repeat 1",
+    }
+    commands = [command for block in blocks(ROOT / "README.md", "sh") for command in block.commands()]
+    assert len(commands) == 5
+    printed = []
+    for command in commands:
+        for long, short in shorter.items():
+            command = command.replace(long, short)
+        run_command(command)
+        printed.append(capfd.readouterr().out)
+    parsed, _, scored, language_model, speed = printed
+    assert [len(json.loads(line)["words"]) for line in parsed.splitlines()] == [len(s.split()) for s in sentences[:5]]
+    assert (tmp_path / "runs" / "wikitext2-small" / "model" / "model.safetensors").exists()
+    assert re.search(r"100\.00", scored)
+    assert re.search(r"per piece +\d", language_model)
+    assert "one sentence of 20 words" in speed
 
 
 def test_the_json_of_a_parse_has_the_keys_that_are_documented(stand_in: Path) -> None:

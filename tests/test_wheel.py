@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cli.tiny_model import save_tiny_model
-from r2d2.parser import Parser
+from r2d2.parser import Parser, bundled_models
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -103,6 +103,12 @@ def test_everything_is_found_in_the_new_environment(installed: Path, tmp_path: P
     assert way == ("tensors" if shutil.which("cc") is None else "native")
 
 
-def test_the_command_parses_with_a_model_by_its_name(installed: Path, model: Path, tmp_path: Path) -> None:
-    printed = run(installed / "r2d2", "parse", NAME, folder=tmp_path, text=f"{TEXT}\n\n")
-    assert printed == f"{Parser.from_pretrained(model, device='cpu').parse(TEXT).to_brackets()}\n\n"
+@pytest.mark.parametrize("name", [NAME, *sorted(bundled_models())])
+def test_the_command_parses_with_a_model_by_its_name(name: str, installed: Path, model: Path, tmp_path: Path) -> None:
+    printed = run(installed / "r2d2", "parse", name, folder=tmp_path, text=f"{TEXT}\n\n")
+    expected = Parser.from_pretrained(model if name == NAME else name, device="cpu").parse(TEXT).to_brackets()
+    assert printed == f"{expected}\n\n"
+
+
+def test_the_english_model_is_among_them() -> None:
+    assert "english-small" in bundled_models()

@@ -12,6 +12,8 @@ import pytest
 from baselines.samples import masked_model, sharpened, xlnet_model
 from cli.conftest import Command
 from cli.tiny_model import tiny_model
+from r2d2.baselines.compound_pcfg import CompoundPCFG, CompoundPCFGConfig
+from r2d2.baselines.compound_pcfg_perplexity import perplexity
 from r2d2.evaluation.pseudo_perplexity import pseudo_perplexity
 
 TEXT = "The old man saw a big boat.\n\nHe was unbelievably tired.\nHe slept.\n"
@@ -89,6 +91,27 @@ def test_for_people_and_a_report(run: Command, models: Path, tmp_path: Path) -> 
         "surprisal_by_length.svg",
         "surprisal_by_position.svg",
     ]
+
+
+def test_a_grammar_has_a_perplexity(run: Command, tmp_path: Path) -> None:
+    _, pieces = tiny_model()
+    sizes = {"hidden_size": 8, "nonterminals": 3, "preterminals": 4, "latent_size": 4}
+    tokens = {name: token for name, token in pieces.special_ids().items() if name == "pad_token_id"}
+    grammar = CompoundPCFG(CompoundPCFGConfig(vocab_size=pieces.vocab_size, **sizes, **tokens)).eval()
+    grammar.save_pretrained(tmp_path / "grammar")
+    pieces.save(tmp_path / "grammar")
+    folder = str(tmp_path / "grammar")
+    figures = figures_of(run, folder, "text")
+    sentences = [pieces.encode(line).ids for line in TEXT.splitlines() if line]
+    expected = perplexity(grammar, sentences)
+    assert figures["bound"] == pytest.approx(expected.bound, rel=1e-5)
+    assert figures["tokens"] == sum(map(len, sentences))
+    code, out, _ = run(folder, "text")
+    assert code == 0
+    assert f"{expected.bound:.2f}" in out
+    code, _, err = run(folder, "text", "--m", "4")
+    assert code == 2
+    assert "--m (4) is a threshold of R2D2" in err
 
 
 def test_wikitext(run: Command) -> None:

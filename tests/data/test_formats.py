@@ -28,6 +28,12 @@ def test_lines_are_sentences_and_empty_lines_are_not(tmp_path: Path) -> None:
     assert read == [("First  one.", None, str(path), 2), ("Second İ [MASK] <unk>", None, str(path), 5)]
 
 
+def test_words_stand_between_spaces(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(" it 's  3,500\n\nyes\n")
+    found = list(read_corpus(tmp_path / "a.txt", "words"))
+    assert [(sentence.words, sentence.line) for sentence in found] == [(("it", "'s", "3,500"), 1), (("yes",), 3)]
+
+
 def test_a_corpus_can_be_read_again_and_again_over_several_files(tmp_path: Path) -> None:
     write(tmp_path, "b\n", "2.txt")
     (tmp_path / "1.txt.gz").write_bytes(gzip.compress(b"a\n"))
@@ -130,7 +136,7 @@ def test_a_file_without_a_sentence_is_an_error_even_among_others(tmp_path: Path,
 
 def test_unknown_formats_and_preparations_are_refused_at_once(tmp_path: Path) -> None:
     path = write(tmp_path, "a\n")
-    with pytest.raises(InputError, match=r"format \('csv'\) must be one of lines, text, wikitext, treebank, jsonl"):
+    with pytest.raises(InputError, match=r"format \('csv'\) must be one of lines, words, text, wikitext, treebank, j"):
         read_corpus(path, "csv")
     with pytest.raises(InputError, match="guess"):
         read_corpus(path, "treebank", prepare="guess")

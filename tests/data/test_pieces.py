@@ -290,7 +290,24 @@ def test_a_vocabulary_of_words_cuts_none(tmp_path: Path) -> None:
         assert one.tokens(encoded) == ["the", "[UNK]", "dogs", "[UNK]", "river", "."]
         assert encoded.offsets == [(0, 3), (4, 9), (10, 14), (14, 15), (16, 21), (21, 22)]
         assert encoded.words == [(place, place + 1) for place in range(6)]
-        assert one.encode(["dogs.", "river"]).words == [(0, 2), (2, 3)], "BERT's words, whoever gives them"
+        assert one.encode("dogs. river").words == [(0, 1), (1, 2), (2, 3)], "BERT's words, of a string"
+        assert one.encode(["dogs.", "river"]).words == [(0, 1), (1, 2)], "those that are given"
+
+
+def test_a_vocabulary_of_words_takes_words_as_they_are_given(tmp_path: Path) -> None:
+    sentences = [("She", "does", "n't", "owe", "3,500"), ("it", "\N{RIGHT SINGLE QUOTATION MARK}s", "n't", "3,500")] * 2
+    pieces = train_words([*sentences, ("中国", "人")] * 2, 100)
+    pieces.save(tmp_path)
+    for own in (pieces, Pieces.load(tmp_path)):
+        assert own.keeps_words
+        encoded = own.encode(["Does", "it", "n't", "'s", "3,500", "3", "中国", "中", "[MASK]"])
+        assert own.tokens(encoded) == ["does", "it", "n't", "'s", "3,500", "[UNK]", "中国", "[UNK]", "[UNK]"]
+        assert encoded.words == [(place, place + 1) for place in range(9)]
+        assert encoded.offsets[:2] == [(0, 4), (0, 2)]
+        assert len(own.encode("it does n't")) == 5, "a string is cut at its marks"
+    cased = train_words([("[MASK]", "a")] * 2, 20, lowercase=False)
+    assert cased.tokens(cased.encode(["[MASK]", "a"])) == ["[UNK]", "a"]
+    assert not train_wordpiece(TEXT, 60).keeps_words
 
 
 def test_words_seen_once_are_unknown_and_case_is_kept_on_request() -> None:

@@ -55,6 +55,7 @@ def test_rows_are_trained_as_the_paper_says() -> None:
             rate=5e-5,
             epochs=row.epochs,
             seed=0,
+            matmul="highest",
         )
         assert recipe.training.epochs == TABLE1[name].epochs
         assert SCALES["paper"].layers(row) == TABLE1[name].layers

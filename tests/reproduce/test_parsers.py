@@ -66,6 +66,11 @@ def test_all_systems_have_the_same_text_and_time(
         assert recipe.tokenizer.level == ("word" if name.endswith("-w") else "piece")
 
 
+def test_no_system_is_narrower_than_another_on_real_text(grammar: Treebank, tmp_path: Path) -> None:
+    found = recipes("small", as_if(grammar, "kim2019"), tmp_path, 7.0)
+    assert {recipe.model.hidden_size for recipe in found.values()} == {128}
+
+
 def test_the_paper_s_setting(grammar: Treebank, tmp_path: Path) -> None:
     english, chinese = as_if(grammar, "kim2019"), as_if(grammar, "ctb")
     r2d2 = recipes("paper", english, tmp_path, None)["r2d2"]
@@ -81,6 +86,7 @@ def test_the_paper_s_setting(grammar: Treebank, tmp_path: Path) -> None:
     assert "chinese" in first.tokenizer.vocab
     assert pretraining_of(SYSTEMS["c-pcfg-w"], SCALES["paper"], english, data=Path("data"), seed=0) is None
     assert pretraining_of(SYSTEMS["r2d2"], SCALES["small"], english, data=Path("data"), seed=0) is None
+    assert pretraining_of(SYSTEMS["r2d2"], SCALES["paper"], grammar, data=Path("data"), seed=0) is None
     grammar_options = recipes("paper", english, tmp_path, None)["c-pcfg-w"].model.options
     assert grammar_options == {}, "thirty nonterminals and sixty preterminals are the configuration's defaults"
     going_on = recipe_of(

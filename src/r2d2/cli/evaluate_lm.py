@@ -13,11 +13,12 @@ from r2d2.errors import InputError
 
 def lm(
     model: Annotated[
-        str, typer.Argument(help="The folder of an R2D2, BERT, ALBERT or XLNet, or the name of a model of R2D2's.")
+        str,
+        typer.Argument(help="The folder of an R2D2, BERT, ALBERT, XLNet or compound PCFG, or a model's name."),
     ],
     file: Annotated[str, typer.Argument(help="Text: a file, a folder or a pattern of files.")],
     format: Annotated[
-        str, typer.Option(help="lines (a sentence a line), text, wikitext, treebank or jsonl.")
+        str, typer.Option(help="lines (a sentence a line), words, text, wikitext, treebank or jsonl.")
     ] = "lines",
     headings: Annotated[bool, typer.Option("--headings", help="Keep the headings of wikitext.")] = False,
     sentences: Annotated[int | None, typer.Option(help="Take the first so many sentences of the text.")] = None,
@@ -28,7 +29,8 @@ def lm(
     report: ReportOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Score a language model: pseudo-perplexity (PPPL), by length and position, and word-aware."""
+    """Score a language model: pseudo-perplexity (PPPL), by length and position, and word-aware; of a compound PCFG a
+    bound of its perplexity."""
     check_output(json, 0, report)
     for name, value in (("--sentences", sentences), ("--min-length", min_length), ("--max-length", max_length)):
         if value is not None and value < 1:
@@ -42,12 +44,20 @@ def lm(
     corpus = read_corpus(file, format, headings=headings)
     folder = Path(model) if Path(model).is_dir() else find_model(model)
 
+    from r2d2.evaluation.grammar_perplexity import report_grammar, score_grammar
     from r2d2.evaluation.language_model_report import PROTOCOL, report_language_model
     from r2d2.evaluation.language_model_scores import score_language_model
     from r2d2.evaluation.language_models import load_language_model
     from r2d2.evaluation.length_limits import LengthLimits
+    from r2d2.evaluation.model_type import model_type_of
     from r2d2.parser.loading import choose_device
 
+    if model_type_of(folder) == "compound_pcfg":
+        if m is not None:
+            raise InputError(f"--m ({m}) is a threshold of R2D2, and {folder} holds a model of type compound_pcfg")
+        perplexity, facts = score_grammar(folder, corpus, sentences, min_length, max_length, choose_device(device))
+        hand_over(report_grammar(model, perplexity, facts, current_provenance(0)), json=json, folder=report)
+        return
     loaded = load_language_model(folder, m=_threshold(m), device=choose_device(device))
     limits = LengthLimits(min_length, max_length, loaded.longest)
     scores = score_language_model(loaded, limits.encode(loaded.pieces, corpus, sentences))

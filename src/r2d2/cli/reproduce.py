@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -29,11 +29,14 @@ OutOption = Annotated[Path, typer.Option(help="The folder for runs, results and 
 DataOption = Annotated[Path, typer.Option(help="The folder that holds wikitext-2/ and bert-vocab/.")]
 SeedOption = Annotated[int, typer.Option(help="Of models, batches and samples.")]
 DrawOption = Annotated[bool, typer.Option("--draw", help="Train nothing: draw the table from the rows that are done.")]
+MatmulOption = Annotated[
+    Literal["highest", "high", "medium"], typer.Option(help="How precise products are while training, as in recipes.")
+]
 GoldOption = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
         help="A treebank: one file, or a folder with the sections of Penn's or the Chinese, or with files named train, "
-        "dev and test; by default the project's own grammar."
+        "dev and test; by default the project's own grammar. May be given several times: a table for each."
     ),
 ]
 DependenciesOption = Annotated[
@@ -59,6 +62,7 @@ def table1(
     data: DataOption = Path("data"),
     seed: SeedOption = 0,
     draw: DrawOption = False,
+    matmul: MatmulOption = "highest",
 ) -> None:
     """Language models: train and score every row of Table 1."""
     _check_scale(scale)
@@ -70,7 +74,7 @@ def table1(
     size = language_models.SCALES[scale]
     wanted = choose_rows(list(language_models.ROWS), size.rows(), only or [])
     folder = out / f"table1-{scale}"
-    table = Table1(size, folder, data, seed=seed, command=_command(), console=_console())
+    table = Table1(size, folder, data, seed=seed, matmul=matmul, command=_command(), console=_console())
     with _stoppable():
         if not draw:
             table.carry_out(wanted)
@@ -122,7 +126,11 @@ def _add_parsing_table(name: str, about: str) -> None:
         draw: DrawOption = False,
     ) -> None:
         more = None if text is None else (text, text_sentences)
-        _compare(name, gold, dependencies, more, scale, seeds, minutes, only or [], out, data, draw)
+        if dependencies is not None and len(gold or []) != 1:
+            raise InputError("--dependencies belongs to one treebank: give one --gold with it")
+        treebanks: list[Path | None] = [*gold] if gold else [None]
+        for one in treebanks:
+            _compare(name, one, dependencies, more, scale, seeds, minutes, only or [], out, data, draw)
 
 
 _add_parsing_table("table3", "Parsing: unlabelled F1 of all systems, over words and word pieces.")
@@ -190,9 +198,8 @@ def _compare(
         )
         wanted = choose_rows(list(parsers.SYSTEMS), parsers.usual_systems(treebank), only)
         budget = size.minutes_on(treebank) if minutes is None else minutes
-        trained = "trained for the published epochs" if budget is None else f"{budget:g} minutes of training a seed"
-        facts = [treebank.describe(), f"{trained}; minutes are of training, evaluation not counted"]
-        tables = ParsingTables(treebank, folder, seeds, facts, _command())
+        facts = [treebank.describe(), "minutes are of training, evaluation not counted"]
+        tables = ParsingTables(treebank, folder, facts, _command())
         comparison = Comparison(
             size, treebank, folder, data, minutes=budget, seeds=seeds, command=_command(), console=_console()
         )

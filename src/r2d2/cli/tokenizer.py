@@ -22,7 +22,7 @@ def tokenizer() -> None:
 def train(
     corpus: Annotated[list[str], typer.Argument(help="Files, folders or patterns; .gz is read as it is.")],
     out: Annotated[Path, typer.Option(help="The folder to write, which must not exist yet.")],
-    format: Annotated[str, typer.Option(help="lines, text, wikitext, treebank or jsonl.")] = "lines",
+    format: Annotated[str, typer.Option(help="lines, words, text, wikitext, treebank or jsonl.")] = "lines",
     vocab_size: Annotated[int, typer.Option(help="Pieces to learn at most, special tokens included.")] = 8000,
     cased: Annotated[bool, typer.Option("--cased", help="Keep upper case and accents.")] = False,
     chinese: Annotated[bool, typer.Option("--chinese", help="Learn a vocabulary of characters.")] = False,

@@ -1,6 +1,7 @@
-"""Raw-text corpora: files in one of five formats, read as a stream of sentences.
+"""Raw-text corpora: files in one of six formats, read as a stream of sentences.
 
 lines      one sentence a line; empty lines mean nothing
+words      the same, and what stands between spaces are its words
 text       running text, cut into sentences by `r2d2.data.splitter`
 wikitext   the tokenised WikiText release: a paragraph or a heading a line, cut at " . ", its tokens the words
 treebank   bracketed trees, prepared as gold trees are (`r2d2.data.preparation`), their leaves the words
@@ -128,6 +129,12 @@ def _read_lines(file: Path, options: Options, left_out: Counter[str]) -> Iterato
             yield Sentence(text, str(file), number)
 
 
+def _read_words(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:
+    for number, line in read_lines(file):
+        if words := line.split():
+            yield Sentence(tuple(words), str(file), number)
+
+
 def _read_text(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:
     lines: list[str] = []
     first_line, size, limit = 1, 0, _LONGEST_PARAGRAPH
@@ -245,6 +252,7 @@ def _read_jsonl(file: Path, options: Options, left_out: Counter[str]) -> Iterato
 
 _READERS: dict[str, Callable[[Path, Options, Counter[str]], Iterator[Sentence]]] = {
     "lines": _read_lines,
+    "words": _read_words,
     "text": _read_text,
     "wikitext": _read_wikitext,
     "treebank": _read_treebank,

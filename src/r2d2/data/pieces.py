@@ -4,6 +4,9 @@ A thin layer over `transformers.PreTrainedTokenizerFast` with BERT's normaliser 
 white space, every punctuation mark and every Chinese character stands alone, and each such word is cut greedily into
 pieces. So Chinese is read by character, whatever the vocabulary. Uncased pieces are lower-cased and lose their accents.
 
+A vocabulary of whole words takes words that are given as they are, marks and Chinese characters inside them too; only a
+string is split in that way.
+
 R2D2 needs seven special tokens, and puts none of them around a sentence. Text that looks like one, "[MASK]", is text.
 """
 
@@ -30,6 +33,8 @@ from r2d2.trees.tree import Span
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]", "[SUM]", "[BOS]", "[EOS]")
 ENGLISH_ALPHABET = 1000  # characters beyond these are left to [UNK] unless the text is Chinese
 BATCH = 1024
+WORDS_REMEMBERED = 1 << 16
+RIGHT_QUOTE = "\N{RIGHT SINGLE QUOTATION MARK}"  # in n’t and ’s, which treebanks write with either
 
 # The entries of BERT's vocabularies that the authors' release took. English counts its unused entries from 0, and the
 # ids are 4, 5 and 7; Chinese (and cased English) from 1, and they are 2, 3 and 5.
@@ -60,7 +65,7 @@ class Encoded:
 
 
 class Pieces:
-    """A WordPiece vocabulary at work. `tokenizer` is the Hugging Face tokenizer behind it."""
+    """A vocabulary of WordPieces, or of whole words, at work. `tokenizer` is the Hugging Face tokenizer behind it."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         vocabulary = tokenizer.get_vocab()
@@ -71,6 +76,8 @@ class Pieces:
         self.unknown_id: int = vocabulary["[UNK]"]
         self._special_ids = {f"{token[1:-1].lower()}_token_id": vocabulary[token] for token in SPECIAL_TOKENS}
         del self._special_ids["unk_token_id"]  # the model has no use for it
+        self._words = {token: number for token, number in vocabulary.items() if token not in SPECIAL_TOKENS}
+        self._remembered: dict[str, int] = {}
 
     @classmethod
     def from_vocab(cls, path: str | Path, *, lowercase: bool = True) -> Pieces:
@@ -110,6 +117,11 @@ class Pieces:
     @property
     def vocab_size(self) -> int:
         return len(self.tokenizer)
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether it is a vocabulary of whole words, so that every word that is given is one piece."""
+        return isinstance(self.tokenizer.backend_tokenizer.model, models.WordLevel)
 
     @property
     def lowercase(self) -> bool:
@@ -153,16 +165,10 @@ class Pieces:
         backend = self.tokenizer.backend_tokenizer
         backend.encode_special_tokens = True  # that is: special tokens in a text are to be encoded as text
         of_strings = backend.encode_batch([_encodable(text) for text in strings], add_special_tokens=False)
-        of_words = backend.encode_batch(
-            [[_encodable(word) for word in words] for words in word_lists],
-            is_pretokenized=True,
-            add_special_tokens=False,
-        )
-        encoded_strings, encoded_words = iter(of_strings), iter(of_words)
+        encoded_strings = iter(of_strings)
+        encoded_words = map(self._of_whole_words, word_lists) if self.keeps_words else self._cut(word_lists)
         return [
-            self._of_string(content, next(encoded_strings))
-            if isinstance(content, str)
-            else self._of_words(content, next(encoded_words))
+            self._of_string(content, next(encoded_strings)) if isinstance(content, str) else next(encoded_words)
             for content in contents
         ]
 
@@ -183,6 +189,26 @@ class Pieces:
         word_ids = encoding.word_ids
         bounds = [0, *(place for place in range(1, len(ids)) if word_ids[place] != word_ids[place - 1]), len(ids)]
         return Encoded(ids, _with_marks(text, offsets), list(pairwise(bounds)))
+
+    def _of_whole_words(self, words: Sequence[str]) -> Encoded:
+        ids = [self._id_of_word(word) for word in words]
+        return Encoded(ids, [(0, len(word)) for word in words], [(place, place + 1) for place in range(len(words))])
+
+    def _id_of_word(self, word: str) -> int:
+        if word not in self._remembered:
+            if len(self._remembered) == WORDS_REMEMBERED:
+                self._remembered.clear()
+            normal = _normal_word(word, self.tokenizer.backend_tokenizer)
+            self._remembered[word] = self._words.get(normal, self.unknown_id)
+        return self._remembered[word]
+
+    def _cut(self, word_lists: Sequence[Sequence[str]]) -> Iterator[Encoded]:
+        encodings = self.tokenizer.backend_tokenizer.encode_batch(
+            [[_encodable(word) for word in words] for words in word_lists],
+            is_pretokenized=True,
+            add_special_tokens=False,
+        )
+        return map(self._of_words, word_lists, encodings)
 
     def _of_words(self, words: Sequence[str], encoding: Encoding) -> Encoded:
         ids, offsets, word_ids = encoding.ids, encoding.offsets, cast(list[int], encoding.word_ids)
@@ -253,25 +279,32 @@ def train_words(
 ) -> Pieces:
     """A vocabulary of whole words, at most `vocab_size` with the special tokens: every word is one piece.
 
-    Words are what BERT's pre-tokeniser makes of a text, the most frequent first; those seen less than `min_frequency`
-    times, and those for which there is no room, are [UNK]. The same text gives the same vocabulary.
+    Words are those that sentences consist of, or what BERT's pre-tokeniser makes of a string, the most frequent first;
+    those seen less than `min_frequency` times, and those for which there is no room, are [UNK]. The same text gives the
+    same vocabulary.
     """
     if vocab_size <= len(SPECIAL_TOKENS):
         raise InputError(f"vocab_size ({vocab_size}) must be above {len(SPECIAL_TOKENS)}, the special tokens")
     if min_frequency < 1:
         raise InputError(f"min_frequency ({min_frequency}) must be at least 1")
-    # Without a single "##" entry no word can be cut: one that is not whole in the vocabulary is unknown.
-    backend = _backend(models.WordPiece(unk_token="[UNK]"), lowercase)
+    backend = _backend(models.WordLevel(unk_token="[UNK]"), lowercase)
+    as_given: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    waiting = map(_text, sentences)
-    while batch := list(islice(waiting, BATCH)):
-        normal = backend.normalizer.normalize_str("\n".join(batch))
-        counts.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal))
+    for sentence in sentences:
+        content = sentence.content if isinstance(sentence, Sentence) else sentence
+        if isinstance(content, str):
+            normal = backend.normalizer.normalize_str(_encodable(content))
+            counts.update(word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal))
+        else:
+            as_given.update(content)
+    for word, count in as_given.items():
+        counts[_normal_word(word, backend)] += count
+    del counts[""]
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     common = [word for word, count in ordered if count >= min_frequency]
     if not common:
         raise InputError(f"no word occurs {min_frequency} times, so there is no text to learn words from")
-    return Pieces(_wrap([*SPECIAL_TOKENS, *common[: vocab_size - len(SPECIAL_TOKENS)]], lowercase))
+    return Pieces(_wrap([*SPECIAL_TOKENS, *common[: vocab_size - len(SPECIAL_TOKENS)]], lowercase, models.WordLevel))
 
 
 def _count_characters(sentences: Iterable[Content], backend: Tokenizer) -> list[tuple[str, int]]:
@@ -322,10 +355,12 @@ def _place_special_tokens(tokens: list[str]) -> list[str]:
     return placed
 
 
-def _wrap(tokens: list[str], lowercase: bool) -> PreTrainedTokenizerFast:
+def _wrap(
+    tokens: list[str], lowercase: bool, kind: type[models.WordPiece | models.WordLevel] = models.WordPiece
+) -> PreTrainedTokenizerFast:
     vocabulary = {token: place for place, token in enumerate(tokens)}
     return PreTrainedTokenizerFast(
-        tokenizer_object=_backend(models.WordPiece(vocabulary, unk_token="[UNK]"), lowercase),
+        tokenizer_object=_backend(kind(vocabulary, unk_token="[UNK]"), lowercase),
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",
@@ -339,12 +374,21 @@ def _wrap(tokens: list[str], lowercase: bool) -> PreTrainedTokenizerFast:
     )
 
 
-def _backend(model: models.WordPiece, lowercase: bool) -> Tokenizer:
+def _backend(model: models.WordPiece | models.WordLevel, lowercase: bool) -> Tokenizer:
+    by_character = isinstance(model, models.WordPiece)
     tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=lowercase)
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        lowercase=lowercase, strip_accents=lowercase, handle_chinese_chars=by_character
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     return tokenizer
+
+
+def _normal_word(word: str, backend: Tokenizer) -> str:
+    """A word as a vocabulary of whole words has it; empty if normalisation leaves nothing of it."""
+    normal: str = backend.normalizer.normalize_str(_encodable(word)).replace(RIGHT_QUOTE, "'").strip()
+    return normal
 
 
 def _text(sentence: Content) -> str:

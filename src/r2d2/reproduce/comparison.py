@@ -13,19 +13,21 @@ from typing import Any
 
 from rich.console import Console
 
+from r2d2.baselines.model_inducer import DECODINGS
 from r2d2.baselines.remembering_inducer import RememberingInducer
 from r2d2.baselines.tree_inducer import TreeInducer
 from r2d2.baselines.trivial_inducer import TRIVIAL_NAMES, TrivialInducer
 from r2d2.errors import InputError
 from r2d2.evaluation.dependency import score_dependencies
 from r2d2.evaluation.gold import GoldDependencies, GoldTrees, read_gold_dependencies, read_gold_trees
+from r2d2.evaluation.model_type import model_type_of
 from r2d2.evaluation.parsing import parse_treebank
 from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.evaluation.trees import at_level, score_trees
 from r2d2.parser.loading import choose_device
 from r2d2.reproduce.parsers import SYSTEMS, ParsingScale, pretraining_of, recipe_of
-from r2d2.reproduce.results import Result, read_result, write_result
-from r2d2.reproduce.running import trained, training_seconds
+from r2d2.reproduce.results import SEED, Result, read_result, write_result
+from r2d2.reproduce.running import trained, training_effort, training_seconds
 from r2d2.reproduce.treebanks import TEST, Treebank
 from r2d2.reproduce.vocabulary import check_data
 from r2d2.training.recipe import Recipe
@@ -85,9 +87,14 @@ class Comparison:
         self.console.print(f"{row}: training", highlight=False)
         model = trained(self._recipe(name, seed, self._pretrained(name, seed, done=False)), run, self.console)
         self.console.print(f"{row}: parsing the test sentences", highlight=False)
-        # The sentences that have dependencies are mostly those that have trees.
-        inducer = RememberingInducer(load_tree_inducer(model, device=choose_device(None)))
-        figures = self._score(inducer, ("word",) if SYSTEMS[name].words else ("word", "piece"))
+        levels = ("word",) if SYSTEMS[name].words else ("word", "piece")
+        usual, *others = DECODINGS.get(model_type_of(model), ("",))
+        figures = self._score(self._inducer(model, usual or None), levels)
+        for other in others:
+            inducer = self._inducer(model, other)
+            found = {level: self._score_trees(inducer, level)["sentence_f1"] for level in levels}
+            figures.setdefault("other_decodings", {})[other] = found
+        figures |= training_effort(run)
         write_result(self.folder, Result(row, seed, training_seconds(run), figures, self.command))
 
     def _recipe(self, name: str, seed: int, start_from: Path | None) -> Recipe:
@@ -110,11 +117,19 @@ class Comparison:
         run = self.folder / RUNS / recipe.name
         return run / MODEL if done else trained(recipe, run, self.console)
 
+    @staticmethod
+    def _inducer(model: Path, decoding: str | None) -> TreeInducer:
+        # The sentences that have dependencies are mostly those that have trees.
+        return RememberingInducer(load_tree_inducer(model, decoding=decoding, device=choose_device(None)))
+
+    def _score_trees(self, inducer: TreeInducer, level: str) -> dict[str, Any]:
+        alignment = parse_treebank(inducer, self.gold, level)
+        return score_trees(self.gold, at_level(inducer.name, self.gold, alignment, level)).to_json()
+
     def _score(self, inducer: TreeInducer, levels: Sequence[str]) -> dict[str, Any]:
         figures: dict[str, Any] = {"dependency": {}}
         for level in levels:
-            alignment = parse_treebank(inducer, self.gold, level)
-            figures[level] = score_trees(self.gold, at_level(inducer.name, self.gold, alignment, level)).to_json()
+            figures[level] = self._score_trees(inducer, level)
             if self.dependencies is not None:
                 # Only the words of the sentences are looked at, and these have no trees.
                 sentences = GoldTrees((), self.dependencies.words, "", 0)
@@ -140,4 +155,4 @@ class Comparison:
 
 
 def row_name(system: str, seed: int) -> str:
-    return system if system in SEEDLESS else f"{system}-seed{seed}"
+    return system if system in SEEDLESS else f"{system}{SEED}{seed}"

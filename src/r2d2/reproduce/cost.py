@@ -3,7 +3,8 @@
 Weights are random. Work is what a system's time goes to:
 
 R2D2            compositions of two cells; with pruning, how many depends on what is merged, and figures are means
-DIORA, C-PCFG   pairs of spans of the inside pass, (n³ - n) / 6; for C-PCFG each stands for all its rules
+DIORA           pairs of spans of the inside pass, (n³ - n) / 6
+C-PCFG          applications of rules in the inside pass
 ON-LSTM         steps of its layers
 BERT-MASK       tokens of all masked copies of the sentence
 """
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from r2d2.baselines.compound_pcfg_inside import rule_applications
 from r2d2.baselines.masked_lm import MaskedLM
 from r2d2.baselines.model_inducer import trees_of_model
 from r2d2.baselines.perturbed_masking import PerturbedMasking
@@ -75,6 +77,8 @@ class Measured:
             return compositions
         if family == "bert":
             return (n + n * (n - 1) // 2) * n
+        if family == "compound_pcfg":
+            return rule_applications(n, self.model.config.nonterminals, self.model.config.preterminals)
         return n * self.section.num_hidden_layers if family == "on_lstm" else unpruned_compositions(n)
 
 

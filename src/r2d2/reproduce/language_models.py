@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from r2d2.model.products import Matmul
 from r2d2.reproduce.paper import TABLE1
 from r2d2.training.recipe import (
     BatchSection,
@@ -217,6 +218,7 @@ def recipe_of(
     rate: float,
     epochs: int,
     seed: int,
+    matmul: Matmul,
 ) -> Recipe:
     """A training of a row's model; it is evaluated after every epoch, and the last weights are kept."""
     return Recipe(
@@ -225,7 +227,7 @@ def recipe_of(
         tokenizer,
         model_section(row, scale),
         scale.large_m_batches if row.m == 8 else scale.batches,
-        TrainingSection(epochs=epochs, learning_rate=rate, warmup=scale.warmup, clip=scale.clip),
+        TrainingSection(epochs=epochs, learning_rate=rate, warmup=scale.warmup, clip=scale.clip, matmul=matmul),
         EvaluationSection(times=epochs, pppl_sentences=scale.pppl_sentences),
         CheckpointSection(every=200, keep_best=1, metric="loss", export="last"),
         seed,

@@ -84,6 +84,8 @@ TINY: dict[FamilyName, dict[str, Any]] = {
         "options": {"nonterminals": 3, "preterminals": 5, "latent_size": 4, "embedding_size": 8, "encoder_size": 8},
     },
 }
+WIDER: dict[FamilyName, dict[str, Any]] = {"diora": {"hidden_size": 128, "options": {"embedding_size": 128}}}
+"""What real text wants more of than the grammar's recipes have, so that no system is narrower than another."""
 _BERT_SIZES: dict[str, Any] = {"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12}
 PUBLISHED: dict[FamilyName, tuple[ModelSection, BatchSection, TrainingSection]] = {
     "r2d2": (
@@ -203,7 +205,7 @@ def recipe_of(
 
 def pretraining_of(system: System, scale: ParsingScale, treebank: Treebank, *, data: Path, seed: int) -> Recipe | None:
     """The paper's first step for R2D2 and BERT, on WikiText-2 or on Chinese Wikipedia; None where there is none."""
-    if scale.name != "paper" or system.family not in ("r2d2", "bert"):
+    if scale.name != "paper" or treebank.is_grammar or system.family not in ("r2d2", "bert"):
         return None
     model, batches, training = PUBLISHED[system.family]
     if treebank.is_chinese:
@@ -237,7 +239,11 @@ def _base(family: FamilyName, scale: ParsingScale, treebank: Treebank) -> _Base:
     if family == "r2d2" and not treebank.is_grammar:
         name = "chinese-small" if treebank.is_chinese else "wikitext2-small"
     shipped = read_recipe(find_recipe(name))
-    model = shipped.model if scale.name == "small" else replace(shipped.model, **TINY[family])
+    model = shipped.model
+    if scale.name == "debug":
+        model = replace(model, **TINY[family])
+    elif not treebank.is_grammar:
+        model = replace(model, **WIDER.get(family, {}))
     return _Base(model, shipped.batches, shipped.training)
 
 
@@ -258,7 +264,7 @@ def _tokenizer(system: System, scale: ParsingScale, treebank: Treebank, data: Pa
 
 
 def _train_sources(treebank: Treebank) -> list[Source]:
-    return [Source(TRAIN, "treebank", prepare="none"), *([Source(TEXT)] if treebank.text else [])]
+    return [Source(TRAIN, "treebank", prepare="none"), *([Source(TEXT, "words")] if treebank.text else [])]
 
 
 def _bert_vocabulary(treebank: Treebank) -> TokenizerSection:

@@ -14,6 +14,7 @@ from r2d2.version import __version__
 from r2d2.writing import new_file
 
 ROWS = "rows"
+SEED = "-seed"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ def read_result(folder: Path, row: str) -> Result | None:
         return Result(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
         raise InputError(f"{path}: not the result of a row: {error}; remove it to have the row done again") from None
+
+
+def read_seeds(folder: Path, name: str) -> list[Result]:
+    """The results of a row of which each seed has its own, in the order of seeds, as many as are there."""
+    found = [read_result(folder, path.stem) for path in (folder / ROWS).glob(f"{name}{SEED}*.json")]
+    return sorted((result for result in found if result is not None), key=lambda result: result.seed)
 
 
 def choose_rows(rows: Sequence[str], usual: Sequence[str], only: Sequence[str]) -> list[str]:

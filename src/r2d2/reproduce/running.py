@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from r2d2.training.callbacks import RECORDS
@@ -35,6 +36,11 @@ def training_seconds(run: Path) -> float:
     """The time of all updates of a run, resumed ones included."""
     seconds: float = read_records(run)[-1]["seconds"]
     return seconds
+
+
+def training_effort(run: Path) -> dict[str, Any]:
+    """What a row's time was worth: how many updates were made, and on how many threads."""
+    return {"updates": read_records(run)[-1]["step"], "threads": torch.get_num_threads()}
 
 
 def last_figure(run: Path, name: str) -> float:

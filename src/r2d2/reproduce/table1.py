@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from r2d2.baselines.permutation_lm import PermutationLM
 from r2d2.evaluation.language_models import R2D2LM, load_language_model
 from r2d2.evaluation.pseudo_perplexity import average
 from r2d2.evaluation.report import Report, Table, provenance, shown
+from r2d2.model.products import Matmul
 from r2d2.parser.loading import choose_device
 from r2d2.reproduce.language_models import ROWS, LanguageModelScale, Row, recipe_of
 from r2d2.reproduce.learning_rates import TRIALS, chosen_rate
 from r2d2.reproduce.paper import TABLE1
 from r2d2.reproduce.pictures import Axis, Points, draw_lines
 from r2d2.reproduce.results import Result, read_result, write_result, write_table
-from r2d2.reproduce.running import learning_curve, trained, training_seconds
+from r2d2.reproduce.running import learning_curve, trained, training_effort, training_seconds
 from r2d2.reproduce.vocabulary import check_data, load_pieces, shared_tokenizer
 from r2d2.training.evaluator import spread
 from r2d2.training.material import Texts
@@ -49,9 +51,17 @@ class Table1:
     """The table at a scale, in a folder."""
 
     def __init__(
-        self, scale: LanguageModelScale, folder: Path, data: Path, *, seed: int, command: str, console: Console
+        self,
+        scale: LanguageModelScale,
+        folder: Path,
+        data: Path,
+        *,
+        seed: int,
+        matmul: Matmul,
+        command: str,
+        console: Console,
     ) -> None:
-        self.scale, self.folder, self.data, self.seed = scale, folder, data, seed
+        self.scale, self.folder, self.data, self.seed, self.matmul = scale, folder, data, seed, matmul
         self.command, self.console = command, console
 
     def carry_out(self, rows: Sequence[str]) -> None:
@@ -80,7 +90,9 @@ class Table1:
             "layers": self.scale.layers(row),
             "epochs": recipe.training.epochs,
             "learning_rate": recipe.training.learning_rate,
+            "matmul": recipe.training.matmul,
             "held_out_pppl": self._curve(row.name, None),
+            **training_effort(run),
         }
         return Result(row.name, self.seed, training_seconds(run), figures, self.command)
 
@@ -101,7 +113,16 @@ class Table1:
 
     def _training(self, row: Row, rate: float, epochs: int) -> Recipe:
         tokenizer = shared_tokenizer(self.scale.vocabulary, [self.scale.train], self.data, self.folder)
-        return recipe_of(row, self.scale, data=self.data, tokenizer=tokenizer, rate=rate, epochs=epochs, seed=self.seed)
+        return recipe_of(
+            row,
+            self.scale,
+            data=self.data,
+            tokenizer=tokenizer,
+            rate=rate,
+            epochs=epochs,
+            seed=self.seed,
+            matmul=self.matmul,
+        )
 
     def _test(self, folder: Path) -> dict[str, Any]:
         model = load_language_model(folder, device=choose_device(None))
@@ -139,7 +160,7 @@ class Table1:
         counted = read_result(self.folder, COUNTED)
         return Report(
             f"Table 1, scale {self.scale.name}",
-            self._facts(),
+            self._facts(results),
             [
                 Table("language models", HEADING, [self._cells(ROWS[name], results[name]) for name in results]),
                 self._counts_table(counted),
@@ -202,8 +223,12 @@ class Table1:
         heading = ("model", *(f"{rate:g}" for rate in self.scale.rates))
         return Table("held-out PPPL of short trainings, by learning rate", heading, rows)
 
-    def _facts(self) -> list[str]:
+    def _facts(self, results: Mapping[str, Result | None]) -> list[str]:
         scale = self.scale
+        coarse = defaultdict(list)
+        for name, result in results.items():
+            if result is not None and result.figures["matmul"] != "highest":
+                coarse[result.figures["matmul"]].append(ROWS[name].label)
         where = scale.train.path or "sentences of the grammar"
         taken = f", the first {scale.train.sentences:,} sentences" if scale.train.sentences else ""
         tested = "all" if scale.test_sentences is None else f"{scale.test_sentences:,}"
@@ -214,4 +239,5 @@ class Table1:
             f"{scale.max_pieces} pieces, evenly spread",
             "minutes are of training, resumed ones included and evaluation not; the paper's figures are of its own "
             "scale",
+            *(f"trained with matmul = {matmul}: {', '.join(labels)}" for matmul, labels in coarse.items()),
         ]

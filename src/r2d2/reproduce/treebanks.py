@@ -7,8 +7,8 @@ the grammar             20,000 sentences of the project's own grammar, 500 to ch
 Penn Treebank           a folder with its sections: 2-21, 22, 23
 Chinese Treebank        a folder of its files, chtb_N: 271-300 to test on, 301-325 to choose by, all others to train on
 files train, dev, test  a folder of files with these words in their names. Without a test file, dev is tested on, and
-                        the last tenth of train is for choosing
-one file                its last tenth to test on, the tenth before to choose by
+                        every tenth tree of train is for choosing
+one file                its last tenth to test on, and of the others every tenth to choose by
 
 More text to train on may be added to that of the train part: sentences of raw text, a line each, cut into words and
 without punctuation, as the prepared trees are.
@@ -37,6 +37,7 @@ FOLDER, FACTS = "treebank", "treebank.json"
 TRAIN, DEV, TEST, RAW_TEST = "train.trees", "dev.trees", "test.trees", "test.raw.trees"
 TEXT, TEXT_LENGTHS = "text.txt", range(3, 41)  # in words
 GRAMMAR = "grammar"
+TENTH = 10
 PENN_TRAIN, PENN_DEV, PENN_TEST = range(2, 22), range(22, 23), range(23, 24)
 CHINESE_TEST, CHINESE_DEV = range(271, 301), range(301, 326)
 CONLL = ".conllu"
@@ -179,7 +180,7 @@ def _parted(gold: Path) -> Parts:
     if len(files) == 1:
         trees = _read(files)
         tenth = max(len(trees) // 10, 1)
-        return Parts(trees[: -2 * tenth], trees[-2 * tenth : -tenth], trees[-tenth:], None)
+        return _with_every_tenth(Parts(trees[:-tenth], [], trees[-tenth:], None))
     sections = {file: section_of(file) for file in files}
     if any(file.name.lower().startswith("chtb") for file in files):
         test = [file for file in files if sections[file] in CHINESE_TEST]
@@ -193,9 +194,16 @@ def _parted(gold: Path) -> Parts:
     train, dev, test = ([file for file in files if word in file.name.lower()] for word in ("train", "dev", "test"))
     if test:
         return _checked(gold, train, dev, test)
-    parts = _checked(gold, train, dev, dev)
-    tenth = max(len(parts.train) // 10, 1)
-    return Parts(parts.train[:-tenth], parts.train[-tenth:], parts.test, parts.dependencies)
+    return _with_every_tenth(_checked(gold, train, dev, dev))
+
+
+def _with_every_tenth(parts: Parts) -> Parts:
+    """Every tenth tree of the train part to choose by: treebanks go on from one kind of text to the next."""
+    chosen = set(range(TENTH - 1, len(parts.train), TENTH)) or {len(parts.train) - 1}
+    train, dev = (
+        [tree for place, tree in enumerate(parts.train) if (place in chosen) == wanted] for wanted in (False, True)
+    )
+    return Parts(train, dev, parts.test, parts.dependencies)
 
 
 def _checked(gold: Path, train: Sequence[Path], dev: Sequence[Path], test: Sequence[Path]) -> Parts:
