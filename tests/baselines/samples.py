@@ -23,7 +23,8 @@ from transformers import (
 )
 
 from r2d2.baselines.language_model import Cloze
-from r2d2.data.pieces import Pieces, train_wordpiece
+from r2d2.data.pieces import Pieces
+from r2d2.data.vocabularies import train_wordpiece
 
 TEXT = ["The old man saw a big boat.", "He was unbelievably tired, and then he slept.", "Cheese and bread (fresh)!"]
 LETTERS = ["the", "un", "believ", "able", "dog", ".", "t", "h", "e", "u", "n", "d", "o", "g"]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import torch
 
-from r2d2.data.pieces import Pieces, train_wordpiece
+from r2d2.data.pieces import Pieces
+from r2d2.data.vocabularies import train_wordpiece
 from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
 
 SENTENCES = ["The old man saw a big boat.", "He was unbelievably tired, and then he slept.", "Käse und Brot (frisch)!"]

@@ -12,7 +12,8 @@ import pytest
 
 from r2d2.data.corpus import build_corpus
 from r2d2.data.formats import CorpusFiles, read_corpus
-from r2d2.data.pieces import Pieces, train_wordpiece
+from r2d2.data.pieces import Pieces
+from r2d2.data.vocabularies import train_wordpiece
 from r2d2.errors import InputError
 
 LINES = ["the dogs bark", "go", "the old dogs bark and bark", "dogs, dogs, dogs, dogs and dogs", "one жaba here"]

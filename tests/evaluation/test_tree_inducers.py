@@ -13,7 +13,7 @@ from r2d2.baselines.masked_lm import MaskedLM
 from r2d2.baselines.model_inducer import trees_of_model
 from r2d2.baselines.perturbed_masking import PerturbedMasking
 from r2d2.baselines.tree_inducer import ModelInducer
-from r2d2.data.pieces import train_wordpiece
+from r2d2.data.vocabularies import train_wordpiece
 from r2d2.errors import InputError
 from r2d2.evaluation.tree_inducers import decodings_of, load_tree_inducer
 

@@ -12,7 +12,8 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from cli.tiny_model import save_tiny_model, tiny_model
 from r2d2.data.grammar import generate, sentence
-from r2d2.data.pieces import Pieces, train_wordpiece
+from r2d2.data.pieces import Pieces
+from r2d2.data.vocabularies import train_wordpiece
 from r2d2.errors import InputError
 from r2d2.evaluation.language_models import load_language_model
 from r2d2.evaluation.parsing import predict_trees

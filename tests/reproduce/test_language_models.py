@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from r2d2.data.grammar import generate
-from r2d2.data.pieces import Pieces, train_wordpiece
+from r2d2.data.pieces import Pieces
+from r2d2.data.vocabularies import train_wordpiece
 from r2d2.errors import InputError
 from r2d2.reproduce.language_models import ROWS, SCALES, Row, model_section, recipe_of
 from r2d2.reproduce.paper import TABLE1

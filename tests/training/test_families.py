@@ -16,7 +16,8 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM, 
 
 from r2d2.baselines.language_model import one_at_a_time
 from r2d2.data.batches import TokenBudgetBatches
-from r2d2.data.pieces import Pieces, train_words
+from r2d2.data.pieces import Pieces
+from r2d2.data.vocabularies import train_words
 from r2d2.errors import InputError
 from r2d2.evaluation.language_models import load_language_model
 from r2d2.evaluation.parsing import predict_trees

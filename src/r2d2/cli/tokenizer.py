@@ -35,7 +35,7 @@ def train(
     refuse_existing(out)
 
     from r2d2.data.formats import read_corpus
-    from r2d2.data.pieces import train_wordpiece
+    from r2d2.data.vocabularies import train_wordpiece
 
     sentences = read_corpus(corpus, format, key=key, split=split, prepare=prepare)
     pieces = train_wordpiece(

@@ -17,7 +17,8 @@ from r2d2.baselines.language_model import Cloze, LanguageModel, SentencePieces
 from r2d2.baselines.masked_lm import MaskedLM
 from r2d2.baselines.permutation_lm import PermutationLM
 from r2d2.chart import Threshold
-from r2d2.data.pieces import SPECIAL_TOKENS, Pieces
+from r2d2.data.pieces import Pieces
+from r2d2.data.tokenizer_rules import SPECIAL_TOKENS
 from r2d2.errors import InputError
 from r2d2.evaluation.pseudo_perplexity import gap_log_probabilities
 from r2d2.model import R2D2ForBidirectionalLM

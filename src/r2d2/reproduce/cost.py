@@ -24,7 +24,9 @@ from r2d2.baselines.masked_lm import MaskedLM
 from r2d2.baselines.model_inducer import trees_of_model
 from r2d2.baselines.perturbed_masking import PerturbedMasking
 from r2d2.data.grammar import generate
-from r2d2.data.pieces import SPECIAL_TOKENS, Pieces, train_wordpiece
+from r2d2.data.pieces import Pieces
+from r2d2.data.tokenizer_rules import SPECIAL_TOKENS
+from r2d2.data.vocabularies import train_wordpiece
 from r2d2.evaluation.report import Report, Table, provenance, shown
 from r2d2.reproduce.pictures import Axis, Points, draw_lines
 from r2d2.reproduce.table2 import unpruned_compositions

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from r2d2.data.pieces import Pieces, train_wordpiece
+from r2d2.data.pieces import Pieces
+from r2d2.data.vocabularies import train_wordpiece
 from r2d2.errors import InputError
 from r2d2.training.material import Texts
 from r2d2.training.recipe import Source, TokenizerSection

@@ -12,9 +12,10 @@ from datasets import Dataset, concatenate_datasets
 from r2d2.data.corpus import Corpus, build_corpus
 from r2d2.data.formats import CorpusFiles, Sentence, read_corpus
 from r2d2.data.grammar import generate
-from r2d2.data.pieces import Content, Pieces, train_wordpiece, train_words
+from r2d2.data.pieces import Content, Pieces
 from r2d2.data.preparation import break_into_pieces
 from r2d2.data.treebank import read_treebank
+from r2d2.data.vocabularies import train_wordpiece, train_words
 from r2d2.errors import InputError
 from r2d2.training.evaluator import GoldSentences, Pieced, spread
 from r2d2.training.recipe import Recipe, Source
