@@ -182,14 +182,40 @@ def test_the_notebook_is_stored_without_outputs() -> None:
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells if "outputs" in cell)
 
 
-def test_the_tables_that_are_shown_are_those_of_their_rows(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "docs" / "tables", tmp_path, dirs_exist_ok=True)
-    shown = tmp_path / "table1-small" / "table1.md"
-    before = shown.read_text(encoding="utf-8")
-    answer = CliRunner().invoke(app, ["reproduce", "table1", "--draw", "--out", str(tmp_path)])
+TABLES = ROOT / "docs" / "tables"
+SHOWN = sorted(path.relative_to(TABLES) for path in TABLES.glob("*/table*.md"))
+
+
+@pytest.mark.parametrize("table", SHOWN, ids=str)
+def test_a_table_that_is_shown_is_that_of_its_rows(table: Path, tmp_path: Path) -> None:
+    shutil.copytree(TABLES, tmp_path, dirs_exist_ok=True)
+    before = (TABLES / table).read_text(encoding="utf-8")
+    answer = CliRunner().invoke(app, ["reproduce", table.stem, *drawn_from(table.parent), "--out", str(tmp_path)])
     assert answer.exit_code == 0, answer.output
-    drawn = shown.read_text(encoding="utf-8")
-    heading = "## language models"  # above it stand the command, versions and the date
+    drawn = (tmp_path / table).read_text(encoding="utf-8")
+    heading = "\n## "  # above the first one stand the command, versions and the date
     assert drawn[drawn.index(heading) :] == before[before.index(heading) :]
-    picture = "table1-small/table1-curves.svg"
-    assert (tmp_path / picture).read_bytes() == (ROOT / "docs" / "tables" / picture).read_bytes()
+    for picture in (TABLES / table.parent).glob(f"{table.stem}*.svg"):
+        assert (tmp_path / table.parent / picture.name).read_bytes() == picture.read_bytes()
+
+
+def drawn_from(folder: Path) -> list[str]:
+    """The options that draw a table, from rows that are done, on the treebank that they were done on."""
+    facts = TABLES / folder / "treebank" / "treebank.json"
+    if not facts.exists():
+        return ["--draw"]
+    treebank = json.loads(facts.read_text(encoding="utf-8"))
+    gold = [] if treebank["source"] == "grammar" else ["--gold", treebank["source"]]
+    text = ["--text", treebank["text"], "--text-sentences", str(treebank["text_sentences"])] if treebank["text"] else []
+    return ["--draw", *gold, *text]
+
+
+def test_the_results_have_the_figures_of_the_rows() -> None:
+    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for path in sorted((TABLES / "table1-small" / "rows").glob("*-[16]0.json")):
+        pppl = json.loads(path.read_text(encoding="utf-8"))["figures"]["macro"]
+        assert f"{pppl:.2f}" in results, path.name
+    for table in TABLES.glob("parsing-*/table3.md"):
+        for block in table.read_text(encoding="utf-8").split("\n\n"):
+            if block.startswith("| system"):
+                assert block.strip() in results, f"{table.parent.name}: another table is shown:\n{block}"

@@ -183,9 +183,6 @@ def _compare(
     text, text_sentences = more or (None, 0)
     if text is not None and text_sentences < 1:
         raise InputError(f"--text-sentences ({text_sentences}) must be at least 1")
-    for path in (gold, dependencies, text):
-        if path is not None and not path.exists():
-            raise InputError(f"{path}: no such file or folder")
     folder = out / f"parsing-{name_of(gold)}-{scale}"
     with _stoppable():
         treebank = make_treebank(

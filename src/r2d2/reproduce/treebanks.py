@@ -104,13 +104,16 @@ def make_treebank(
     text: Path | None = None,
     text_sentences: int = 0,
 ) -> Treebank:
-    """Part a treebank, or the grammar's sentences, or find it parted in the folder.
+    """Part a treebank, or the grammar's sentences, or find it parted in the folder: then its files may be gone.
 
     With `text`, its first `text_sentences` of 3 to 40 words are taken too.
     """
     place = folder / FOLDER
     source = GRAMMAR if gold is None else str(gold)
     if not place.is_dir():
+        for path in (gold, dependencies, text):
+            if path is not None and not path.exists():
+                raise InputError(f"{path}: no such file or folder")
         parts = _grammar(grammar_sentences) if gold is None else _parted(gold)
         if dependencies is not None:
             parts = Parts(parts.train, parts.dev, parts.test, str(dependencies))
