@@ -1,8 +1,8 @@
 """The steps of the fast composition that are no matrix products: what they take and give.
 
 They are written twice. `TensorKernels` uses tensor operations, on any device and in any precision. `NativeKernels`
-calls `native/layers.c`, on processors, in float32: one pass over the numbers instead of one an operation. The tests
-hold the two equal.
+calls `native/layers.c` and `choice.c`, on processors, in float32: one pass over the numbers instead of one an
+operation. The tests hold the two equal.
 
 Legend: x pairs, c cells, k splits, d width, w any width, r rows of the value path, n rows, f width of the feed-forward
 part, h heads. Tokens: 0 [SUM], [CLS] or [MASK], 1 left, 2 right. "drawn" is whatever a way needs to drop the same

@@ -1,4 +1,4 @@
-"""The steps of the fast composition by `native/layers.c`; see `r2d2.model.kernels`. Float32 on processors only."""
+"""The steps of the fast composition in C, float32 on processors: `native/layers.c`, `choice.c`. See `model.kernels`."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
 /* The steps of the recursive Transformer that are no matrix products, in float32.
 
    `r2d2/model/tensor_kernels.py` has the same steps in tensor operations, and is what these must equal. All arrays are
-   contiguous. Legend: x pairs, c cells, k splits, r rows of the value path, n rows, d width, f width of the feed-forward
-   part, h heads. Tokens: 0 [SUM] or [CLS], 1 left, 2 right.
+   contiguous. Legend: x pairs, r rows of the value path, n rows, d width, f width of the feed-forward part, h heads.
+   Tokens: 0 [SUM] or [CLS], 1 left, 2 right.
 
    Dropout draws nothing and stores nothing: whether value i is dropped is a hash of i and of a seed, so the backward
    pass asks again. A threshold of 0 drops nothing. The factor 1 / (1 - p) is in the weights, but for attention. */
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layers.h"
+#include "rows.h"
 
 /* A hash of 32 bits whose every output bit hangs on every input bit. */
 INLINE uint32_t mixed(uint32_t value) {
@@ -36,31 +36,6 @@ INLINE float keep(dropout drop, uint32_t place, float value) {
     return chance < drop.threshold ? 0.0f : value;
 }
 
-typedef union {
-    int32_t bits;
-    float value;
-} number;
-
-/* e to the power of -a, for a of at least 0; about 1e-7 off, relatively, and never below e^-87. The limit is set on the
-   bits of a, which are ordered as their values are: compilers turn that into vector instructions, and do not branch. */
-INLINE float falling_exponential(float a) {
-    const number limit = {.value = 87.0f};
-    number limited = {.value = a};
-    limited.bits = limited.bits < limit.bits ? limited.bits : limit.bits;
-    const float x = -limited.value;
-    const int32_t n = (int32_t)(x * 1.44269504f - 0.5f);
-    const float part = (x - (float)n * 0.693359375f) + (float)n * 2.12194440e-4f;
-    float power = 1.9875691500e-4f;
-    power = power * part + 1.3981999507e-3f;
-    power = power * part + 8.3334519073e-3f;
-    power = power * part + 4.1665795894e-2f;
-    power = power * part + 1.6666665459e-1f;
-    power = power * part + 5.0000001201e-1f;
-    power = power * part * part + part + 1.0f;
-    const number scale = {.bits = (n + 127) << 23};
-    return power * scale.value;
-}
-
 /* The normal distribution's cumulative function and density at x: gelu(x) = x · cdf, gelu'(x) = cdf + x · density.
    The error function by Abramowitz and Stegun, 7.1.26: 1.5e-7 off. */
 INLINE void normal(float x, float *cdf, float *density) {
@@ -74,10 +49,6 @@ INLINE void normal(float x, float *cdf, float *density) {
 }
 
 /* ---- reading and writing rows of cells ---- */
-
-INLINE void add_row(float *restrict into, const float *restrict row, integer width) {
-    for (integer j = 0; j < width; j++) into[j] += row[j];
-}
 
 /* out[3, x, w]: the row `first`, and the rows left and right of `table`, each with `terms`[its token] added. */
 typedef struct {
@@ -268,15 +239,6 @@ void attend_backward(const float *qkv, float *weights, const float *gradient, in
 
 /* ---- the rest of a layer ---- */
 
-INLINE void statistics(const float *restrict row, integer d, float eps, float *mean, float *rstd) {
-    float sum = 0.0f, squares = 0.0f;
-    for (integer j = 0; j < d; j++) sum += row[j];
-    const float middle = sum / (float)d;
-    for (integer j = 0; j < d; j++) squares += (row[j] - middle) * (row[j] - middle);
-    *mean = middle;
-    *rstd = 1.0f / sqrtf(squares / (float)d + eps);
-}
-
 /* y becomes drop(y + y_bias) + x, and out is its layer norm. */
 typedef struct {
     float *y;
@@ -441,234 +403,4 @@ void gelu_backward(float *gradient, const float *expanded, const float *bias, ui
     share(gelu_backward_part, &arguments, n, parts);
     for (integer part = 0; part < parts; part++) add_row(sum, sums + part * f, f);
     free(sums);
-}
-
-/* ---- the choice of a split: Equations 2 to 6 ---- */
-
-INLINE float dot(const float *restrict a, const float *restrict b, integer d) {
-    float sum = 0.0f;
-    for (integer j = 0; j < d; j++) sum += a[j] * b[j];
-    return sum;
-}
-
-INLINE float log_sigmoid(float x) { return (x < 0.0f ? x : 0.0f) - log1pf(expf(-fabsf(x))); }
-
-/* Scores all pairs and chooses a split for each cell: the first of the best, noise added.
-   h[x, d]: [SUM] of each pair. places[x]: where the pair stands among c·k splits, or NULL if all are there.
-   cell_log_p and cell_log_p_tree: of all cells; the new ones begin at row `first` and are written.
-   Writes score[x], log_p[x], log_p_tree[c, k] (-inf where there is no pair), chosen[c] and rest[x - c], both among the
-   pairs, and soft[c, k], the softmax of the noisy scores, unless it is NULL. */
-KERNEL void choose(const float *restrict h, const float *restrict weight, float bias, const integer *restrict left,
-                   const integer *restrict right, const integer *restrict places, const float *restrict noise,
-                   float temperature, integer x, integer c, integer k, integer d, integer first,
-                   float *restrict cell_log_p, float *restrict cell_log_p_tree, float *restrict score,
-                   float *restrict log_p, float *restrict log_p_tree, float *restrict soft, integer *restrict chosen,
-                   integer *restrict rest) {
-    if (places != NULL)
-        for (integer z = 0; z < c * k; z++) log_p_tree[z] = -INFINITY;
-    for (integer i = 0; i < x; i++) {
-        score[i] = dot(h + i * d, weight, d) + bias;
-        log_p[i] = log_sigmoid(score[i]);
-        log_p_tree[places == NULL ? i : places[i]] = log_p[i] + cell_log_p_tree[left[i]] + cell_log_p_tree[right[i]];
-    }
-    integer pair = 0, others = 0;
-    for (integer z = 0; z < c; z++) {
-        const float *logits = log_p_tree + z * k;
-        integer best = 0;
-        float most = -INFINITY;
-        for (integer y = 0; y < k; y++) {
-            const float noisy = noise == NULL ? logits[y] : logits[y] + noise[z * k + y];
-            if (noisy > most) {
-                most = noisy;
-                best = y;
-            }
-        }
-        for (integer y = 0; y < k; y++) {
-            if (logits[y] == -INFINITY) continue;
-            if (y == best)
-                chosen[z] = pair;
-            else
-                rest[others++] = pair;
-            pair++;
-        }
-        cell_log_p[first + z] = log_p[chosen[z]];
-        cell_log_p_tree[first + z] = logits[best];
-        if (soft == NULL) continue;
-        float total = 0.0f;
-        for (integer y = 0; y < k; y++) {
-            const float noisy = noise == NULL ? logits[y] : logits[y] + noise[z * k + y];
-            soft[z * k + y] = expf((noisy - most) / temperature);
-            total += soft[z * k + y];
-        }
-        for (integer y = 0; y < k; y++) soft[z * k + y] /= total;
-    }
-}
-
-/* From the gradients of cells, e[c, d], log p and log p~, to those of the pairs' [SUM], out[x, d], and of log p~ of their
-   parts, added to parts. composed[x, d] holds c of every pair, or is NULL if each cell has one split.
-   Of a part that is one unit only the value of p~ counts, not the gradient. */
-KERNEL void choose_backward(const float *restrict e, const float *restrict cell_log_p, const float *restrict cell_tree,
-                            const float *restrict h, const float *restrict weight, const float *restrict score,
-                            const float *restrict log_p, const float *restrict log_p_tree, const float *restrict soft,
-                            const float *restrict composed, const integer *restrict left,
-                            const integer *restrict right, const integer *restrict chosen, float temperature,
-                            integer c, integer k, integer d, float *restrict parts, float *restrict into_weight,
-                            float *restrict into_bias, float *restrict out) {
-    integer first = 0;
-    for (integer z = 0; z < c; z++) {
-        const float *logits = log_p_tree + z * k;
-        float alpha[k], inner = 0.0f;
-        integer pair = first;
-        for (integer y = 0; y < k; y++) {
-            alpha[y] = 0.0f;
-            if (logits[y] == -INFINITY) continue;
-            if (composed != NULL) {
-                alpha[y] = dot(composed + pair * d, e + z * d, d) + cell_log_p[z] * log_p[pair] + cell_tree[z] * logits[y];
-                inner += soft[z * k + y] * alpha[y];
-            }
-            pair++;
-        }
-        pair = first;
-        for (integer y = 0; y < k; y++) {
-            if (logits[y] == -INFINITY) continue;
-            float tree = composed == NULL ? 0.0f : soft[z * k + y] * (alpha[y] - inner) / temperature;
-            float single = tree;
-            if (pair == chosen[z]) {
-                tree += cell_tree[z];
-                single = tree + cell_log_p[z];
-            }
-            if (y > 0) parts[left[pair]] += tree;
-            if (y < k - 1) parts[right[pair]] += tree;
-            const float flow = single / (1.0f + expf(score[pair]));
-            *into_bias += flow;
-            for (integer j = 0; j < d; j++) {
-                into_weight[j] += flow * h[pair * d + j];
-                out[pair * d + j] = flow * weight[j];
-            }
-            pair++;
-        }
-        first = pair;
-    }
-}
-
-/* ---- Equation 7: [CLS] weighs left and right ---- */
-
-/* h[3, r, d] -> weights[r, 2], blended[r, d], and its norm without parameters, out[r, d]. */
-KERNEL void blend(const float *restrict h, const float *restrict weight, const float *restrict bias, float eps,
-                  integer r, integer d, float *restrict weights, float *restrict blended, float *restrict mean,
-                  float *restrict rstd, float *restrict out) {
-    for (integer i = 0; i < r; i++) {
-        const float *left = h + (r + i) * d, *right = h + (2 * r + i) * d;
-        const float difference = dot(h + i * d, weight + d, d) + bias[1] - dot(h + i * d, weight, d) - bias[0];
-        const float one = 1.0f / (1.0f + expf(difference)), other = 1.0f - one;
-        weights[2 * i] = one;
-        weights[2 * i + 1] = other;
-        float *row = blended + i * d, *to = out + i * d;
-        for (integer j = 0; j < d; j++) row[j] = one * left[j] + other * right[j];
-        statistics(row, d, eps, mean + i, rstd + i);
-        const float middle = mean[i], sharpness = rstd[i];
-        for (integer j = 0; j < d; j++) to[j] = (row[j] - middle) * sharpness;
-    }
-}
-
-/* From the gradient of c, gradient[r, d], to that of h, out[3, r, d]. */
-KERNEL void blend_backward(const float *restrict gradient, const float *restrict h, const float *restrict weight,
-                           const float *restrict weights, const float *restrict blended, const float *restrict mean,
-                           const float *restrict rstd, integer r, integer d, float *restrict into_weight,
-                           float *restrict into_bias, float *restrict out) {
-    for (integer i = 0; i < r; i++) {
-        const float *flow = gradient + i * d, *row = blended + i * d;
-        const float *special = h + i * d, *left = h + (r + i) * d, *right = h + (2 * r + i) * d;
-        float *to_special = out + i * d, *to_left = out + (r + i) * d, *to_right = out + (2 * r + i) * d;
-        const float middle = mean[i], sharpness = rstd[i], one = weights[2 * i], other = weights[2 * i + 1];
-        float plain = 0.0f, along = 0.0f, difference = 0.0f;
-        for (integer j = 0; j < d; j++) {
-            plain += flow[j];
-            along += flow[j] * (row[j] - middle) * sharpness;
-        }
-        plain /= (float)d;
-        along /= (float)d;
-        for (integer j = 0; j < d; j++) {
-            const float back = sharpness * (flow[j] - plain - (row[j] - middle) * sharpness * along);
-            difference += back * (left[j] - right[j]);
-            to_left[j] = one * back;
-            to_right[j] = other * back;
-        }
-        const float logit = one * other * difference; /* of the first weight; the second's is its negative */
-        into_bias[0] += logit;
-        into_bias[1] -= logit;
-        for (integer j = 0; j < d; j++) {
-            into_weight[j] += logit * special[j];
-            into_weight[d + j] -= logit * special[j];
-            to_special[j] = logit * (weight[j] - weight[d + j]);
-        }
-    }
-}
-
-/* ---- the loss ---- */
-
-/* Side by side in lanes: compilers do not turn one running maximum into vector instructions. */
-INLINE float largest(const float *restrict row, integer v) {
-    float lane[16], most = row[0];
-    integer j = 0;
-    for (int l = 0; l < 16; l++) lane[l] = most;
-    for (; j + 16 <= v; j += 16)
-        for (int l = 0; l < 16; l++) lane[l] = row[j + l] > lane[l] ? row[j + l] : lane[l];
-    for (; j < v; j++) most = row[j] > most ? row[j] : most;
-    for (int l = 0; l < 16; l++) most = lane[l] > most ? lane[l] : most;
-    return most;
-}
-
-/* scores[t, v] of t tokens become the gradients of their cross-entropies, p less 1 at the label, or 0 for a token whose
-   label is `ignored`; their sums over tokens are added to `sum`. Returns the sum of the cross-entropies. */
-typedef struct {
-    float *scores;
-    const integer *labels;
-    integer ignored, v;
-    float *sums; /* [parts, v] */
-    double *losses; /* [parts] */
-} loss_arguments;
-
-KERNEL static void cross_entropy_part(const void *arguments, integer part, integer begin, integer end) {
-    const loss_arguments *a = arguments;
-    const integer v = a->v;
-    float *restrict sum = a->sums + part * v;
-    double total = 0.0;
-    for (integer i = begin; i < end; i++) {
-        float *restrict row = a->scores + i * v;
-        const integer label = a->labels[i];
-        if (label == a->ignored) {
-            memset(row, 0, (size_t)v * sizeof(float));
-            continue;
-        }
-        const float most = largest(row, v), own = row[label];
-        float all = 0.0f;
-        for (integer j = 0; j < v; j++) {
-            row[j] = falling_exponential(most - row[j]);
-            all += row[j];
-        }
-        total += log((double)all) + (double)most - (double)own;
-        const float share_of_all = 1.0f / all;
-        for (integer j = 0; j < v; j++) {
-            row[j] *= share_of_all;
-            sum[j] += row[j];
-        }
-        row[label] -= 1.0f;
-        sum[label] -= 1.0f;
-    }
-    a->losses[part] = total;
-}
-
-double cross_entropy(float *scores, const integer *labels, integer ignored, integer t, integer v, float *sum) {
-    const integer parts = parts_of(t, v);
-    float *sums = calloc((size_t)(parts * v), sizeof(float));
-    double losses[MOST_PARTS] = {0.0}, total = 0.0;
-    loss_arguments arguments = {scores, labels, ignored, v, sums, losses};
-    share(cross_entropy_part, &arguments, t, parts);
-    for (integer part = 0; part < parts; part++) {
-        add_row(sum, sums + part * v, v);
-        total += losses[part];
-    }
-    free(sums);
-    return total;
 }

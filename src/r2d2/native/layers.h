@@ -1,4 +1,4 @@
-/* What layers.c has for others to call; it tells what each of them does. */
+/* What layers.c and choice.c have for others to call; they tell what each of them does. */
 
 #ifndef R2D2_LAYERS_H
 #define R2D2_LAYERS_H

@@ -48,7 +48,7 @@ static void work_on_parts(void *data) {
 }
 
 /* Into how many parts n rows of so many values are worth cutting; what is a part already is not cut again. */
-static integer parts_of(integer n, integer values) {
+static inline integer parts_of(integer n, integer values) {
     if (!GOMP_parallel || !omp_get_max_threads || !omp_get_num_threads || !omp_get_thread_num) return 1;
     if (!omp_in_parallel || omp_in_parallel()) return 1;
     integer parts = n * values / VALUES_A_PART, threads = omp_get_max_threads();
@@ -57,7 +57,7 @@ static integer parts_of(integer n, integer values) {
 }
 
 /* Rows begin to end of n by each of the parts. */
-static void share(kernel *work, const void *arguments, integer n, integer parts) {
+static inline void share(kernel *work, const void *arguments, integer n, integer parts) {
     shared all = {work, arguments, n, parts};
     if (parts == 1)
         work(arguments, 0, 0, n);
