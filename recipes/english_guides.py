@@ -1,19 +1,22 @@
-"""What the recipes english-teacher and english-small learn from, made of raw English Wikipedia.
+"""What the recipes english-teacher-* and english-small learn from, made of raw English Wikipedia.
 
-    python recipes/english_guides.py words DATA GUIDES         # GUIDES/words.txt and gum.dev.trees, for the teacher
-    r2d2 train english-teacher corpus.root=GUIDES --out runs/teacher            # and again with another seed
-    python recipes/english_guides.py guides DATA GUIDES runs/teacher/model ...  # GUIDES/guides.trees
+    python recipes/english_guides.py words DATA GUIDES         # GUIDES/words.txt and gum.dev.trees, for the teachers
+    r2d2 train english-teacher-pcfg corpus.root=GUIDES --out runs/pcfg-0        # and again with another seed
+    r2d2 train english-teacher-diora corpus.root=GUIDES --out runs/diora
+    r2d2 train english-teacher-on-lstm corpus.root=GUIDES --out runs/on-lstm
+    python recipes/english_guides.py guides DATA GUIDES runs/pcfg-0/model ...   # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
 
 DATA is the folder that holds en-wiki/, wikitext-2/ and gum/; the last command finds the guides if GUIDES is
 DATA/english-small.
 
-The teacher, a compound PCFG, reads sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as
-they are, all others by class, such as `xing` for those in -ing and `capx` for names. Several, trained with other seeds,
-are better than one. Of sentences of 5 to 32 words they tell how probable each span is. The guide of a sentence is the
-tree whose spans are most probable in the mean, where spans that end with the sentence have half a vote more: what
-English is known for, and what these grammars are bad at. Every other guide has the punctuation put back between the
-words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
+Teachers read sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as they are, all others by
+class, such as `xing` for those in -ing and `capx` for names. Systems of several kinds err in several ways, so what they
+agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
+probable it is, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have most votes
+in the mean, where spans that end with the sentence have a part of a vote more: what English is known for. Every other
+guide has the punctuation put back between the words. No tree that a person drew is learnt from; those of gum.dev are
+for choosing.
 """
 
 from __future__ import annotations
@@ -33,18 +36,19 @@ from torch import Tensor
 from r2d2.baselines.compound_pcfg import CompoundPCFG
 from r2d2.baselines.compound_pcfg_mbr import most_expected_trees
 from r2d2.data.batches import collate, group_by_length
-from r2d2.data.pieces import Pieces
 from r2d2.data.plain_words import Token, tokens_of
 from r2d2.data.treebank import read_treebank
+from r2d2.evaluation.model_type import model_type_of
+from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.model.loading import load_weights
 from r2d2.trees import Tree, write_brackets
 from r2d2.writing import new_file
 
 KEPT_WORDS = 2000
 TEACHER_LENGTHS, GUIDE_LENGTHS = range(4, 21), range(5, 33)
-GUIDES, LONGEST_WITH_MARKS = 24_000, 59
+GUIDES, LONGEST_WITH_MARKS = 60_000, 59
 AT_ONCE, TOKENS_AT_ONCE = 1000, 768
-RIGHT_VOTE = 0.5
+RIGHT_VOTE = 0.3
 SUFFIXES = ("ing", "ed", "ly", "ion", "ment", "ness", "ity", "er", "al", "ic", "ous", "ive", "able", "ist", "s")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 
@@ -120,37 +124,47 @@ def with_marks(tree: Tree, tokens: list[Token]) -> Tree:
     return Tree.from_spans([token.text for token in tokens], in_order)
 
 
-class Teachers:
-    """Compound PCFGs that read the same words."""
+class Teacher:
+    """A system of any kind that has learnt from classes of words."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self.readers = [(load_weights(CompoundPCFG, folder).eval(), Pieces.load(folder)) for folder in folders]
+    def __init__(self, folder: Path) -> None:
+        self.inducer = load_tree_inducer(folder)
+        self.grammar = load_weights(CompoundPCFG, folder).eval() if model_type_of(folder) == "compound_pcfg" else None
 
-    def trees(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
-        """The trees over positions that are expected to have most spans right."""
-        trees: dict[int, Tree] = {}
-        for numbers in group_by_length([len(words) for words in sentences], tokens=TOKENS_AT_ONCE, sentences=32):
-            batch = [sentences[number] for number in numbers]
-            lengths = torch.tensor([len(words) for words in batch])
-            spans = torch.stack([posteriors(model, pieces, batch) for model, pieces in self.readers]).mean(0)
-            spans[torch.arange(len(batch)), :, lengths] += RIGHT_VOTE
-            trees |= zip(numbers, most_expected_trees(spans, lengths), strict=True)
-        return [trees[number] for number in range(len(sentences))]
-
-
-def posteriors(model: CompoundPCFG, pieces: Pieces, sentences: Sequence[Sequence[str]]) -> Tensor:
-    inputs = collate([pieces.encode(words).ids for words in sentences], model.config.pad_token_id)
-    return model.span_posteriors(inputs["input_ids"], inputs["attention_mask"])
+    def votes(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        """For every span (start, end) of each sentence, from 0 to 1."""
+        if self.grammar is not None:
+            ids = [encoded.ids for encoded in self.inducer.pieces.encode_stream(sentences)]
+            inputs = collate(ids, self.grammar.config.pad_token_id)
+            return self.grammar.span_posteriors(inputs["input_ids"], inputs["attention_mask"])
+        most = max(map(len, sentences)) + 1
+        votes = torch.zeros(len(sentences), most, most)
+        for own, tree in zip(votes, self.inducer.induce(sentences), strict=True):
+            starts, ends = zip(*tree.spans(), strict=True)
+            own[list(starts), list(ends)] = 1.0
+        return votes
 
 
-def write_guides(data: Path, folder: Path, teachers: Teachers) -> None:
+def agreed_trees(teachers: Sequence[Teacher], sentences: Sequence[Sequence[str]]) -> list[Tree]:
+    """The trees over positions whose spans have most votes."""
+    trees: dict[int, Tree] = {}
+    for numbers in group_by_length([len(words) for words in sentences], tokens=TOKENS_AT_ONCE, sentences=32):
+        batch = [sentences[number] for number in numbers]
+        lengths = torch.tensor([len(words) for words in batch])
+        votes = torch.stack([teacher.votes(batch) for teacher in teachers]).mean(0)
+        votes[torch.arange(len(batch)), :, lengths] += RIGHT_VOTE
+        trees |= zip(numbers, most_expected_trees(votes, lengths), strict=True)
+    return [trees[number] for number in range(len(sentences))]
+
+
+def write_guides(data: Path, folder: Path, teachers: Sequence[Teacher]) -> None:
     kept = frequent_words(data)
     sentences = (tokens for tokens in read_sentences(data) if len(words_in(tokens)) in GUIDE_LENGTHS)
     numbered = enumerate(itertools.islice(sentences, GUIDES), start=1)
     with new_file(folder / "guides.trees") as path, path.open("w", encoding="utf-8") as file:
         while batch := list(itertools.islice(numbered, AT_ONCE)):
             words = [words_in(tokens) for _, tokens in batch]
-            trees = teachers.trees([classes_of(sentence, kept) for sentence in words])
+            trees = agreed_trees(teachers, [classes_of(sentence, kept) for sentence in words])
             for (number, tokens), own, tree in zip(batch, words, trees, strict=True):
                 guide = tree.with_leaves(own)
                 if number % 2 and len(own) < len(tokens) <= LONGEST_WITH_MARKS:
@@ -163,7 +177,7 @@ def main(arguments: list[str]) -> None:
         case ["words", data, folder]:
             write_words(Path(data), Path(folder))
         case ["guides", data, folder, _, *_]:
-            write_guides(Path(data), Path(folder), Teachers([Path(teacher) for teacher in arguments[3:]]))
+            write_guides(Path(data), Path(folder), [Teacher(Path(teacher)) for teacher in arguments[3:]])
         case _:
             sys.exit(__doc__)
 

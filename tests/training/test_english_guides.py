@@ -1,4 +1,4 @@
-"""The four commands behind the recipe english-small, each in a process of its own, on a little text."""
+"""The commands behind the recipe english-small, each in a process of its own, on a little text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(folder: Path, *command: str) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the text is, a teacher, and its guides."""
+    """Where the text is, teachers of three kinds, and their guides."""
     folder = tmp_path_factory.mktemp("english")
     (folder / "data" / "en-wiki").mkdir(parents=True)
     (folder / "data" / "gum").mkdir()
@@ -39,12 +39,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "data" / "wikitext-2").mkdir()
     (folder / "data" / "wikitext-2" / "train.txt").write_text(" \n = Rain = \n \n It rains . They say it rains . \n")
     run(folder, str(RECIPES / "english_guides.py"), "words", "data", "data/english-small")
-    small = ["model.hidden_size=8", "model.options={nonterminals: 3, preterminals: 5, latent_size: 4}"]
+    sizes = {
+        "pcfg": "{nonterminals: 3, preterminals: 5, latent_size: 4}",
+        "diora": "{embedding_size: 8}",
+        "on-lstm": "{chunk_size: 4, tree_layer: 2}",
+    }
     quick = ["training.minutes=null", "training.steps=3", "evaluation={every: 3, pppl_sentences: 0}"]
-    teacher = ["english-teacher", "corpus.root=data/english-small", *small, *quick, "checkpoints.metric=loss"]
-    run(folder, "-m", "r2d2", "train", *teacher, "--out", "teacher")
-    twice = ["teacher/model", "teacher/model"]
-    run(folder, str(RECIPES / "english_guides.py"), "guides", "data", "data/english-small", *twice)
+    for kind, options in sizes.items():
+        small = ["model.hidden_size=8", f"model.options={options}"]
+        teacher = [f"english-teacher-{kind}", "corpus.root=data/english-small", *small, *quick]
+        run(folder, "-m", "r2d2", "train", *teacher, "checkpoints.metric=loss", "--out", kind)
+    models = [f"{kind}/model" for kind in sizes]
+    run(folder, str(RECIPES / "english_guides.py"), "guides", "data", "data/english-small", *models)
     return folder
 
 

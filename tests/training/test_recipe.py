@@ -45,7 +45,9 @@ def test_all_shipped_recipes_load() -> None:
         "grammar-bert",
         "grammar-members",
         "grammar-guided",
-        "english-teacher",
+        "english-teacher-diora",
+        "english-teacher-on-lstm",
+        "english-teacher-pcfg",
     }
     for path in RECIPES:
         assert read_recipe(path).name == path.stem
