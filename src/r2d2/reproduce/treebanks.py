@@ -92,7 +92,7 @@ def name_of(gold: Path | None) -> str:
     """The name of a treebank in those of folders."""
     if gold is None:
         return GRAMMAR
-    return gold.resolve().name.split(".")[0] if gold.is_dir() else gold.resolve().parent.name
+    return gold.resolve().parent.name if gold.is_file() else gold.resolve().name.split(".")[0]
 
 
 def make_treebank(
