@@ -14,9 +14,10 @@ Teachers read sentences of 4 to 20 words without punctuation: the 2,000 most fre
 class, such as `xing` for those in -ing and `capx` for names. Systems of several kinds err in several ways, so what they
 agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
 probable it is, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have most votes
-in the mean, where spans that end with the sentence have a part of a vote more: what English is known for. Every other
-guide has the punctuation put back between the words. No tree that a person drew is learnt from; those of gum.dev are
-for choosing.
+in the mean, where spans that end with the sentence have a part of a vote more: what English is known for. Where writers
+set commas and the like, phrases end: no guide has a span that goes across such a mark and ends at none, nor has any
+derivation that the compound PCFGs learn from. Every other guide has the punctuation put back between the words. No tree
+that a person drew is learnt from; those of gum.dev are for choosing.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from torch import Tensor
 
 from r2d2.baselines.compound_pcfg import CompoundPCFG
 from r2d2.baselines.compound_pcfg_mbr import most_expected_trees
-from r2d2.data.batches import collate, group_by_length
-from r2d2.data.plain_words import Token, tokens_of
+from r2d2.data.batches import collate, group_by_length, spans_across
+from r2d2.data.plain_words import Token, tokens_of, without_marks
 from r2d2.data.treebank import read_treebank
 from r2d2.evaluation.model_type import model_type_of
 from r2d2.evaluation.tree_inducers import load_tree_inducer
@@ -101,7 +102,9 @@ def write_words(data: Path, folder: Path) -> None:
     with new_file(folder / "words.txt") as path, path.open("w", encoding="utf-8") as file:
         for tokens in read_sentences(data):
             if len(words := words_in(tokens)) in TEACHER_LENGTHS:
-                file.write(" ".join(classes_of(words, kept)) + "\n")
+                classes = iter(classes_of(words, kept))
+                marked = (next(classes) if token.is_word else token.text for token in tokens)
+                file.write(" ".join(marked) + "\n")
     with new_file(folder / "gum.dev.trees") as path:
         trees = read_treebank(data / "gum" / "gum.dev.trees", prepare="kim2019")
         lines = (f"{replace(tree, leaves=tuple(classes_of(tree.leaves, kept)))}\n" for tree in trees)
@@ -131,12 +134,12 @@ class Teacher:
         self.inducer = load_tree_inducer(folder)
         self.grammar = load_weights(CompoundPCFG, folder).eval() if model_type_of(folder) == "compound_pcfg" else None
 
-    def votes(self, sentences: Sequence[Sequence[str]]) -> Tensor:
-        """For every span (start, end) of each sentence, from 0 to 1."""
+    def votes(self, sentences: Sequence[Sequence[str]], forbidden: Tensor) -> Tensor:
+        """For every span (start, end) of each sentence, from 0 to 1; a grammar heeds what is forbidden."""
         if self.grammar is not None:
             ids = [encoded.ids for encoded in self.inducer.pieces.encode_stream(sentences)]
             inputs = collate(ids, self.grammar.config.pad_token_id)
-            return self.grammar.span_posteriors(inputs["input_ids"], inputs["attention_mask"])
+            return self.grammar.span_posteriors(inputs["input_ids"], inputs["attention_mask"], forbidden)
         most = max(map(len, sentences)) + 1
         votes = torch.zeros(len(sentences), most, most)
         for own, tree in zip(votes, self.inducer.induce(sentences), strict=True):
@@ -145,15 +148,18 @@ class Teacher:
         return votes
 
 
-def agreed_trees(teachers: Sequence[Teacher], sentences: Sequence[Sequence[str]]) -> list[Tree]:
-    """The trees over positions whose spans have most votes."""
+def agreed_trees(
+    teachers: Sequence[Teacher], sentences: Sequence[Sequence[str]], bounds: Sequence[Sequence[int]]
+) -> list[Tree]:
+    """The trees over positions whose spans have most votes, among those that keep the bounds of their sentences."""
     trees: dict[int, Tree] = {}
     for numbers in group_by_length([len(words) for words in sentences], tokens=TOKENS_AT_ONCE, sentences=32):
         batch = [sentences[number] for number in numbers]
         lengths = torch.tensor([len(words) for words in batch])
-        votes = torch.stack([teacher.votes(batch) for teacher in teachers]).mean(0)
+        forbidden = spans_across([bounds[number] for number in numbers], lengths.tolist())
+        votes = torch.stack([teacher.votes(batch, forbidden) for teacher in teachers]).mean(0)
         votes[torch.arange(len(batch)), :, lengths] += RIGHT_VOTE
-        trees |= zip(numbers, most_expected_trees(votes, lengths), strict=True)
+        trees |= zip(numbers, most_expected_trees(votes, lengths, forbidden), strict=True)
     return [trees[number] for number in range(len(sentences))]
 
 
@@ -164,7 +170,8 @@ def write_guides(data: Path, folder: Path, teachers: Sequence[Teacher]) -> None:
     with new_file(folder / "guides.trees") as path, path.open("w", encoding="utf-8") as file:
         while batch := list(itertools.islice(numbered, AT_ONCE)):
             words = [words_in(tokens) for _, tokens in batch]
-            trees = agreed_trees(teachers, [classes_of(sentence, kept) for sentence in words])
+            bounds = [without_marks(token.text for token in tokens)[1] for _, tokens in batch]
+            trees = agreed_trees(teachers, [classes_of(sentence, kept) for sentence in words], bounds)
             for (number, tokens), own, tree in zip(batch, words, trees, strict=True):
                 guide = tree.with_leaves(own)
                 if number % 2 and len(own) < len(tokens) <= LONGEST_WITH_MARKS:

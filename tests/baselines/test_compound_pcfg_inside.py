@@ -13,6 +13,7 @@ from baselines.compound_pcfg_oracle import all_derivations, log_sum, one_sentenc
 from r2d2.baselines.compound_pcfg import crossing_spans
 from r2d2.baselines.compound_pcfg_inside import Grammars, InsideChart, rule_applications
 from r2d2.baselines.compound_pcfg_outside import log_likelihood, outside
+from r2d2.data.batches import spans_across
 
 FAMILY = [(0, 2), (3, 6), (4, 6)]
 
@@ -111,6 +112,15 @@ def test_the_gradient() -> None:
         return log_likelihood(Grammars(*tensors), lengths)[[0, 2, 3]] * torch.tensor([1.0, -2.0, 0.5])
 
     assert torch.autograd.gradcheck(of_derivable, inputs)
+
+
+def test_the_gradient_without_forbidden_spans() -> None:
+    grammars, lengths = random_grammars([5, 4], 2, 3, seed=6)
+    forbidden = spans_across([[2, 3], []], lengths.tolist())
+    inputs = [tensor.requires_grad_() for tensor in (grammars.root, grammars.rules, grammars.emissions)]
+    expected = log_sum(without(all_derivations(grammars, 0, 5), forbidden[0]))
+    assert log_likelihood(grammars, lengths, forbidden)[0].item() == pytest.approx(expected, abs=1e-10)
+    assert torch.autograd.gradcheck(lambda *tensors: log_likelihood(Grammars(*tensors), lengths, forbidden), inputs)
 
 
 def test_forbidden_spans_are_in_no_derivation() -> None:

@@ -52,6 +52,16 @@ def test_a_guided_row_holds_phrases_and_broken_words_in_pieces(tmp_path: Path) -
     assert row["guide"] == []
 
 
+def test_bounds_are_places_among_pieces(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_text("the dogsbark , bark ; here\n", encoding="utf-8")
+    words = PIECES.encode(["the", "dogsbark", "bark", "here"]).words
+    (row,) = build_corpus(read_corpus(text, "words", marks="bound"), PIECES).dataset
+    assert row["bounds"] == [words[2][0], words[3][0]] != [2, 3]
+    (row,) = build_corpus(read_corpus(text, "words", marks="drop"), PIECES).dataset
+    assert row["bounds"] == []
+
+
 def test_what_is_too_short_or_too_long_is_counted_and_told(path: Path) -> None:
     corpus = build_corpus(read_corpus(path), PIECES, min_pieces=3, max_pieces=8)
     counts = corpus.counts

@@ -34,6 +34,24 @@ def test_words_stand_between_spaces(tmp_path: Path) -> None:
     assert [(sentence.words, sentence.line) for sentence in found] == [(("it", "'s", "3,500"), 1), (("yes",), 3)]
 
 
+def test_marks_are_words_or_left_out_or_bounds(tmp_path: Path) -> None:
+    path = write(tmp_path, '"In 1923 , the U . S . won ( twice ) again .\n'.replace('"', "( "))
+    kept, dropped, bounding = (next(iter(read_corpus(path, "words", marks=way))) for way in ("keep", "drop", "bound"))
+    assert kept.words is not None
+    assert len(kept.words) == 15
+    assert kept.bounds == dropped.bounds == ()
+    assert dropped.words == bounding.words == ("In", "1923", "the", "U", "S", "won", "twice", "again")
+    assert bounding.bounds == (2, 6, 7)
+    with pytest.raises(InputError, match=r"marks \('break'\) must be one of keep, drop, bound"):
+        read_corpus(path, "words", marks="break")  # type: ignore[arg-type]
+
+
+def test_lines_of_marks_alone_are_counted(tmp_path: Path) -> None:
+    corpus = read_corpus(write(tmp_path, "* * *\nyes !\n"), "words", marks="drop")
+    assert [sentence.words for sentence in corpus] == [("yes",)]
+    assert corpus.left_out == {"lines without a word": 1}
+
+
 def test_a_corpus_can_be_read_again_and_again_over_several_files(tmp_path: Path) -> None:
     write(tmp_path, "b\n", "2.txt")
     (tmp_path / "1.txt.gz").write_bytes(gzip.compress(b"a\n"))

@@ -11,7 +11,7 @@ import pytest
 from tests.training.runs import ENVIRONMENT, TIMEOUT
 
 from r2d2.data.grammar import generate
-from r2d2.data.plain_words import tokens_of
+from r2d2.data.plain_words import tokens_of, words_of
 from r2d2.trees import read_brackets
 
 RECIPES = Path(__file__).parents[2] / "recipes"
@@ -57,7 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_teacher_reads_words_and_classes(folder: Path) -> None:
     lines = (folder / "data" / "english-small" / "words.txt").read_text().splitlines()
     assert lines
-    assert all(line.endswith("they say it rains") and 4 <= len(line.split()) <= 20 for line in lines)
+    assert all(line.endswith(", ( they say ) it rains .") for line in lines)
+    assert {len(words_of(line)) for line in lines} <= set(range(4, 21))
     gold = (folder / "data" / "english-small" / "gum.dev.trees").read_text().splitlines()
     assert gold == ["(S (NP (DT the) (NN capx)) (VP (VBD xed) (ADVP (RB xx))))"] * 3
 
@@ -71,6 +72,15 @@ def test_every_guide_is_a_binary_tree_of_its_line(folder: Path) -> None:
         assert guide.is_binary
         expected = [token.text for token in tokens if number % 2 or token.is_word]
         assert list(guide.leaves) == expected
+
+
+def test_no_guide_goes_across_a_mark_unless_it_ends_at_one(folder: Path) -> None:
+    guides = list(read_brackets((folder / "data" / "english-small" / "guides.trees").read_text()))
+    for guide in guides[1::2]:  # those without marks
+        end = len(guide.leaves)
+        bounds = {end - 4, end - 2}  # "..., (they say) it rains."
+        for start, stop in guide.spans():
+            assert stop in {*bounds, end} or not any(start < bound < stop for bound in bounds)
 
 
 def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:

@@ -112,6 +112,8 @@ def test_writing_and_reading_back(tmp_path: Path) -> None:
         (["model.options={hidden_size: 9}"], "model.options.hidden_size must be left out: model.hidden_size says it"),
         (["model.options={temperature: 2.0}", "model.start_from=x"], "model.options must be left out"),
         (["corpus.train=[{path: a, guide: true}]"], "guide needs a source with trees"),
+        (["corpus.train=[{path: a, marks: drop}]"], r"marks \(drop\) needs a source of the format words"),
+        (["corpus.train=[{path: a, format: words, marks: break}]"], r"marks \('break'\) must be one of keep"),
         (["training.merges={0.0: guide}"], "training.merges .* needs a source with guide: true"),
         (["training.guidance={0.0: 1.0}"], "training.guidance needs a source in corpus.train with guide: true"),
         (
@@ -151,6 +153,11 @@ def test_mistakes_are_named(tmp_path: Path, changes: list[str], message: str) ->
             "bert",
             "corpus.train=[{format: grammar, sentences: 9, guide: true}]",
             "guide means nothing to the family bert",
+        ),
+        (
+            "diora",
+            "corpus.train=[{path: a, format: words, marks: bound}]",
+            r"marks \(bound\) means nothing to the family diora; it may be drop",
         ),
         ("diora", "checkpoints.metric=pppl", r"checkpoints.metric \(pppl\) must be .* diora gives: loss, f1"),
     ],

@@ -81,14 +81,16 @@ class CompoundPCFG(PreTrainedModel):
         attention_mask: Tensor | None = None,
         labels: Int[Tensor, "b n"] | None = None,
         num_items_in_batch: Tensor | int | None = None,
+        forbidden: Bool[Tensor, "b f f"] | None = None,
     ) -> CompoundPCFGOutput:
         """The negative bound of a batch padded on the right: the mean over the tokens of sentences of two or more, or
-        with `num_items_in_batch` the sum divided by it. `labels` change nothing: a grammar writes whole sentences.
+        with `num_items_in_batch` the sum divided by it. `labels` change nothing: a grammar writes whole sentences. No
+        derivation counts that has a span which is `forbidden` (start, end).
         """
         lengths = self._lengths(input_ids, attention_mask)
         mean, log_variance = self.inference(input_ids, lengths)
         z = mean + torch.randn_like(mean) * (0.5 * log_variance).exp() if self.training else mean
-        likelihood = log_likelihood(self.grammar(z, input_ids), lengths)
+        likelihood = log_likelihood(self.grammar(z, input_ids), lengths, forbidden)
         kl = divergence(mean, log_variance)
         derivable = lengths > 1
         total = (kl - likelihood).where(derivable, 0.0).sum()
@@ -103,22 +105,19 @@ class CompoundPCFG(PreTrainedModel):
     ) -> list[Tree]:
         """Trees over positions by minimum Bayes risk. With `words`, the spans of each sentence's words, no constituent
         cuts a word."""
-        spans, lengths, forbidden = self._posteriors(input_ids, attention_mask, words)
-        return most_expected_trees(spans, lengths, forbidden)
+        grammars, lengths, forbidden = self._ready_to_parse(input_ids, attention_mask, words)
+        return most_expected_trees(_expected_spans(grammars, lengths, forbidden), lengths, forbidden)
 
     def span_posteriors(
-        self, input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None = None
-    ) -> Float[Tensor, "b n1 n1"]:
-        """For every span (start, end) how probable it is that the sentence's tree has it."""
-        return self._posteriors(input_ids, attention_mask, None)[0]
-
-    def _posteriors(
-        self, input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None, words: Families | None
-    ) -> tuple[Float[Tensor, "b n1 n1"], Int[Tensor, " b"], Bool[Tensor, "b n1 n1"] | None]:
-        grammars, lengths, forbidden = self._ready_to_parse(input_ids, attention_mask, words)
-        with torch.autocast(input_ids.device.type, enabled=False):
-            expected = outside(InsideChart(grammars, lengths, forbidden))
-        return expected.spans, lengths, forbidden
+        self,
+        input_ids: Int[Tensor, "b n"],
+        attention_mask: Tensor | None = None,
+        forbidden: Bool[Tensor, "b f f"] | None = None,
+    ) -> Float[Tensor, "b f f"]:
+        """For every span (start, end) how probable it is that the sentence's tree has it, if it has none that is
+        `forbidden`."""
+        grammars, lengths, _ = self._ready_to_parse(input_ids, attention_mask, None)
+        return _expected_spans(grammars, lengths, forbidden)
 
     def predict_viterbi(
         self,
@@ -142,6 +141,13 @@ class CompoundPCFG(PreTrainedModel):
 
     def _lengths(self, input_ids: Tensor, attention_mask: Tensor | None) -> Int[Tensor, " b"]:
         return torch.tensor(check_input(input_ids, attention_mask, self.config.vocab_size), device=input_ids.device)
+
+
+def _expected_spans(
+    grammars: Grammars, lengths: Int[Tensor, " b"], forbidden: Bool[Tensor, "b f f"] | None
+) -> Float[Tensor, "b f f"]:
+    with torch.autocast(grammars.root.device.type, enabled=False):
+        return outside(InsideChart(grammars, lengths, forbidden)).spans
 
 
 def divergence(mean: Float[Tensor, "b z"], log_variance: Float[Tensor, "b z"]) -> Float[Tensor, " b"]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -34,11 +34,14 @@ class Expectations:
     spans: Float[Tensor, "b f f"]
 
 
-def log_likelihood(grammars: Grammars, lengths: Int[Tensor, " b"]) -> Float[Tensor, " b"]:
-    """The probability of each sentence's words, in logarithms; differentiable, and never in less than float32."""
+def log_likelihood(
+    grammars: Grammars, lengths: Int[Tensor, " b"], forbidden: Bool[Tensor, "b f f"] | None = None
+) -> Float[Tensor, " b"]:
+    """The probability of each sentence's words, in logarithms; differentiable, and never in less than float32. With
+    spans that are `forbidden`, it is that of the words and of a derivation without such spans."""
     grammars = grammars.wide()
     with torch.autocast(grammars.root.device.type, enabled=False):
-        result: Tensor = _LogLikelihood.apply(grammars.root, grammars.rules, grammars.emissions, lengths)
+        result: Tensor = _LogLikelihood.apply(grammars.root, grammars.rules, grammars.emissions, lengths, forbidden)
     return result
 
 
@@ -54,8 +57,10 @@ def outside(chart: InsideChart) -> Expectations:
 
 class _LogLikelihood(Function):
     @staticmethod
-    def forward(ctx: Any, root: Tensor, rules: Tensor, emissions: Tensor, lengths: Tensor) -> Tensor:
-        chart = InsideChart(Grammars(root, rules, emissions), lengths)
+    def forward(
+        ctx: Any, root: Tensor, rules: Tensor, emissions: Tensor, lengths: Tensor, forbidden: Tensor | None
+    ) -> Tensor:
+        chart = InsideChart(Grammars(root, rules, emissions), lengths, forbidden)
         if any(ctx.needs_input_grad):
             ctx.chart = chart
         return chart.log_likelihood
@@ -69,6 +74,7 @@ class _LogLikelihood(Function):
             expected.root.mul_(weight[..., 0]),
             expected.rules.mul_(weight[..., None]),
             expected.emissions.mul_(weight),
+            None,
             None,
         )
 

@@ -86,6 +86,22 @@ def collate(sentences: Sequence[Sequence[int]], pad_token_id: int) -> dict[str, 
     return {"input_ids": ids, "attention_mask": mask, "labels": ids.masked_fill(mask == 0, IGNORED_LABEL)}
 
 
+def spans_across(bounds: Sequence[Sequence[int]], lengths: Sequence[int]) -> Tensor:
+    """[b, n + 1, n + 1]: whether span (start, end) goes across a bound of its sentence and ends neither at another nor
+    with the sentence. Phrases hardly ever do where bounds are marks such as commas.
+
+    >>> spans_across([[2], []], lengths=[4, 3]).nonzero().tolist()
+    [[0, 0, 3], [0, 1, 3]]
+    """
+    most = max(lengths) + 1
+    out = torch.zeros(len(bounds), most, most, dtype=torch.bool)
+    for row, own, length in zip(out, bounds, lengths, strict=True):
+        for bound in own:
+            row[:bound, bound + 1 :] = True
+        row[:, [*own, length]] = False
+    return out
+
+
 def collate_guides(guides: Sequence[Sequence[int]], longest: int) -> Tensor:
     """[b, n + 1, n + 1]: for every span of every sentence, 1 if it is one of the phrases of its guide, 0 if it is not,
     and -1 in a sentence that has no guide. A guide is a flat list: start, end, start, end.

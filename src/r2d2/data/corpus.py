@@ -25,7 +25,7 @@ from r2d2.data.formats import CorpusFiles, Sentence
 from r2d2.data.pieces import BATCH, Content, Encoded, Pieces
 from r2d2.errors import InputError
 
-LAYOUT = 2  # of the cached files; to be raised when it changes, so that old ones are not read
+LAYOUT = 3  # of the cached files; to be raised when it changes, so that old ones are not read
 _DATA, _COUNTS = "corpus.arrow", "counts.json"
 _FEATURES = Features(
     {
@@ -33,6 +33,7 @@ _FEATURES = Features(
         "word_ends": List(Value("int32")),
         "length": Value("int32"),
         "guide": List(Value("int32")),
+        "bounds": List(Value("int32")),
     }
 )
 
@@ -74,7 +75,8 @@ class Counts:
 @dataclass(frozen=True)
 class Corpus:
     """Sentences as rows of `dataset`: input_ids; word_ends, where each word ends among the pieces; length in pieces;
-    guide, the starts and ends of phrases in pieces, in turn, where a tree is to guide training."""
+    guide, the starts and ends of phrases in pieces, in turn, where a tree is to guide training; bounds, where among the
+    pieces marks stood that bound phrases."""
 
     dataset: Dataset
     counts: Counts
@@ -151,6 +153,7 @@ def _write(folder: Path, sentences: Iterable[Content], pieces: Pieces, counts: C
                     "word_ends": [end for _, end in encoded.words],
                     "length": len(encoded),
                     "guide": _guide(sentence, encoded),
+                    "bounds": _bounds(sentence, encoded),
                 }
             )
         if counts.kept:
@@ -175,6 +178,11 @@ def _guide(sentence: Content, encoded: Encoded) -> list[int]:
     phrases = [(encoded.words[start][0], encoded.words[end - 1][1]) for start, end in sentence.guide]
     words = [(start, stop) for start, end in encoded.words for stop in range(start + 2, end + 1)]
     return [bound for span in (*phrases, *words) for bound in span]
+
+
+def _bounds(sentence: Content, encoded: Encoded) -> list[int]:
+    bounds = sentence.bounds if isinstance(sentence, Sentence) else ()
+    return [encoded.words[bound][0] for bound in bounds]
 
 
 def _within_limits(

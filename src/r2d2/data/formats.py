@@ -1,7 +1,7 @@
 """Raw-text corpora: files in one of six formats, read as a stream of sentences.
 
 lines      one sentence a line; empty lines mean nothing
-words      the same, and what stands between spaces are its words
+words      the same, and what stands between spaces are its words; marks may be left out, or be bounds of phrases
 text       running text, cut into sentences by `r2d2.data.splitter`
 wikitext   the tokenised WikiText release: a paragraph or a heading a line, cut at " . ", its tokens the words
 treebank   bracketed trees, prepared as gold trees are (`r2d2.data.preparation`), their leaves the words
@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
+from r2d2.data.plain_words import without_marks
 from r2d2.data.preparation import check_preparation
 from r2d2.data.splitter import split_sentences
 from r2d2.data.text_files import find_files, read_lines
@@ -34,18 +35,22 @@ _JOIN = re.compile(r"@([-,.])@")
 _HEADING = re.compile(r"(?P<open>(?:= )+).+?(?P<close>(?: =)+)")
 _LONGEST_PARAGRAPH = 1 << 16  # running text without empty lines is handed on in parts of about so many characters
 
+Marks = Literal["keep", "drop", "bound"]
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A raw string, or words if the corpus is split into words already, and the file and line where it begins.
 
-    `guide` holds the phrases of the sentence as spans of two words or more, where its tree is to guide training.
+    `guide` holds the phrases of the sentence as spans of two words or more, where its tree is to guide training;
+    `bounds` says after how many words a mark stood that no phrase goes across unless it ends at another.
     """
 
     content: str | tuple[str, ...]
     source: str
     line: int
     guide: tuple[Span, ...] = ()
+    bounds: tuple[int, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -66,6 +71,7 @@ class Options:
     prepare: str = "kim2019"  # treebank: the preparation
     lower: bool = False  # treebank: lower-case the words
     guide: bool = False  # treebank: keep the phrases
+    marks: Marks = "keep"  # words: tokens without a letter or digit are words, or left out, or left out and bounds
 
 
 @dataclass
@@ -108,19 +114,23 @@ def read_corpus(
     prepare: str = "kim2019",
     lower: bool = False,
     guide: bool = False,
+    marks: Marks = "keep",
 ) -> CorpusFiles:
     """The sentences of files, folders and patterns, in constant memory (of a treebank, one file is held at a time).
 
     `headings` keeps WikiText's headings; `key` and `split` say where JSON lines have their text, and that it is running
-    text; `prepare` and `lower` are those of `read_treebank`; `guide` keeps a treebank's phrases. Files are found at
-    once and read when iterated over. What cannot be used raises an `InputError` that names file and line.
+    text; `prepare` and `lower` are those of `read_treebank`; `guide` keeps a treebank's phrases; `marks` says what
+    tokens without a letter or digit are in the format words. Files are found at once and read when iterated over. What
+    cannot be used raises an `InputError` that names file and line.
     """
     if format not in FORMATS:
         raise InputError(f"format ({format!r}) must be one of {', '.join(FORMATS)}")
+    if marks not in get_args(Marks):
+        raise InputError(f"marks ({marks!r}) must be one of {', '.join(get_args(Marks))}")
     check_preparation(prepare)
     listed = [paths] if isinstance(paths, str | Path) else paths
     files = find_files(listed, suffixes=SUFFIXES if format == "treebank" else None)
-    return CorpusFiles(files, format, Options(headings, key, split, prepare, lower, guide))
+    return CorpusFiles(files, format, Options(headings, key, split, prepare, lower, guide, marks))
 
 
 def _read_lines(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:
@@ -131,8 +141,12 @@ def _read_lines(file: Path, options: Options, left_out: Counter[str]) -> Iterato
 
 def _read_words(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:
     for number, line in read_lines(file):
-        if words := line.split():
-            yield Sentence(tuple(words), str(file), number)
+        tokens = line.split()
+        words, bounds = (tokens, ()) if options.marks == "keep" else without_marks(tokens)
+        if words:
+            yield Sentence(tuple(words), str(file), number, bounds=bounds if options.marks == "bound" else ())
+        elif tokens:
+            left_out["lines without a word"] += 1
 
 
 def _read_text(file: Path, options: Options, left_out: Counter[str]) -> Iterator[Sentence]:

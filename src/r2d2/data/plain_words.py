@@ -7,10 +7,13 @@ without spaces a word is whatever stands between marks; their models read charac
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|\w+(?:'\w+)*|'\w+|[^\w\s]")
 _CLITIC = re.compile(r"(?='s$|'re$|n't$|'ll$|'ve$|'d$|'m$)")
+# Marks that bound parts of sentences. Full stops are not among them: inside a sentence they stand in abbreviations.
+BOUNDING_MARKS = frozenset(",;:()[]\N{EM DASH}")
 
 
 class Token(NamedTuple):
@@ -28,11 +31,16 @@ def tokens_of(line: str) -> list[Token]:
     """
     found = []
     for token in _TOKEN.findall(line.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
-        if token[0].isalnum() or (token[0] == "'" and len(token) > 1):
+        if is_word(token):
             found += [Token(part, True) for part in _CLITIC.split(token) if part]
         else:
             found.append(Token(token, False))
     return found
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is no mark: it has a letter or a digit."""
+    return any(character.isalnum() for character in token)
 
 
 def words_of(line: str) -> list[str]:
@@ -42,3 +50,19 @@ def words_of(line: str) -> list[str]:
     ['Well', 'he', 'said', 'it', "'s", '5.5', 'km']
     """
     return [token.text for token in tokens_of(line) if token.is_word]
+
+
+def without_marks(tokens: Iterable[str]) -> tuple[list[str], tuple[int, ...]]:
+    """The words among tokens, and after how many of them a bounding mark stands, the ends left out.
+
+    >>> without_marks("( In 1923 , the well - known man left ) .".split())
+    (['In', '1923', 'the', 'well', 'known', 'man', 'left'], (2,))
+    """
+    words: list[str] = []
+    bounds = set()
+    for token in tokens:
+        if is_word(token):
+            words.append(token)
+        elif token in BOUNDING_MARKS:
+            bounds.add(len(words))
+    return words, tuple(sorted(bounds - {0, len(words)}))

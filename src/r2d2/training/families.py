@@ -60,6 +60,8 @@ class Family:
     """What may change in the course of training."""
     shortest: int = 1
     """How many tokens a sentence must have to be of use."""
+    heeds_bounds: bool = False
+    """Whether trees can be kept from having certain spans, `forbidden`, while it learns."""
 
     @property
     def metrics(self) -> list[str]:
@@ -145,6 +147,7 @@ FAMILIES: Mapping[FamilyName, Family] = {
         WholeSentences,
         gives_trees=True,
         shortest=2,  # no derivation has a single word
+        heeds_bounds=True,
     ),
     "diora": Family(DioraModel, DioraConfig, _same("hidden_size"), WholeSentences, gives_trees=True),
     "on_lstm": Family(

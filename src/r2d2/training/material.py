@@ -43,7 +43,7 @@ class Texts:
             ]
         if not source.path:
             raise InputError(f"a source of the format {source.format} must have a path")
-        options = {key: getattr(source, key) for key in ("headings", "prepare", "lower", "guide")}
+        options = {key: getattr(source, key) for key in ("headings", "prepare", "lower", "guide", "marks")}
         return read_corpus(str(root / source.path), source.format, **options)
 
     def __iter__(self) -> Iterator[Content]:

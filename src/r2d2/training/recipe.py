@@ -15,6 +15,7 @@ from typing import Any, Literal
 import yaml
 
 from r2d2.chart import check_threshold
+from r2d2.data.formats import Marks
 from r2d2.errors import InputError
 from r2d2.model import Merges
 from r2d2.model.products import Matmul
@@ -46,6 +47,9 @@ class Source:
     """For the format treebank: make words lower case."""
     guide: bool = False
     """For the formats treebank and grammar: let the trees guide training, as strongly as `training.guidance` says."""
+    marks: Marks = "keep"
+    """For the format words: what tokens without a letter or digit are. With drop they are left out; with bound too, and
+    no derivation of the compound PCFG has a phrase that goes across a comma or the like and ends at none."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +210,7 @@ class Recipe:
             if min(training.guidance.values()) < 0:
                 raise InputError(f"training.guidance ({training.guidance}) must not be negative")
         self._check_guides()
+        self._check_marks()
         for key, count in (
             ("evaluation.every", self.evaluation.every),
             ("evaluation.times", 1 if self.evaluation.times is None else self.evaluation.times),
@@ -272,6 +277,13 @@ class Recipe:
             raise InputError("training.guidance needs a source in corpus.train with guide: true")
         if "guide" in (self.training.merges or {}).values():
             raise InputError(f"training.merges ({self.training.merges}) needs a source with guide: true")
+
+    def _check_marks(self) -> None:
+        for source in (*self.corpus.train, *self.corpus.valid):
+            if source.marks != "keep" and source.format != "words":
+                raise InputError(f"marks ({source.marks}) needs a source of the format words: {source}")
+            if source.marks == "bound" and not self.family.heeds_bounds:
+                raise InputError(f"marks (bound) means nothing to the family {self.model.family}; it may be drop")
 
     @property
     def family(self) -> Family:

@@ -15,7 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from r2d2.data.batches import TokenBudgetBatches, collate_guides
+from r2d2.data.batches import TokenBudgetBatches, collate_guides, spans_across
 from r2d2.errors import InputError
 from r2d2.training.checkpoints import rotate, seal
 from r2d2.training.clock import Clock, StopInTime, rise_and_fall
@@ -80,6 +80,9 @@ class R2D2Trainer(Trainer):
         guides = [row.get("guide", []) for row in rows]
         if any(guides):
             inputs["guide"] = collate_guides(guides, longest=inputs["input_ids"].shape[1])
+        bounds = [row.get("bounds", []) for row in rows]
+        if any(bounds):
+            inputs["forbidden"] = spans_across(bounds, [len(sentence) for sentence in sentences])
         return inputs
 
     @property
