@@ -15,9 +15,9 @@ class, such as `xing` for those in -ing and `capx` for names. Systems of several
 agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
 probable it is, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have most votes
 in the mean, where spans that end with the sentence have a part of a vote more: what English is known for. Where writers
-set commas and the like, phrases end: no guide has a span that goes across such a mark and ends at none, nor has any
-derivation that the compound PCFGs learn from. Every other guide has the punctuation put back between the words. No tree
-that a person drew is learnt from; those of gum.dev are for choosing.
+set commas and the like, phrases end: no guide has a span that goes across such a mark and ends at none, nor have the
+charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation put back between the words. No
+tree that a person drew is learnt from; those of gum.dev are for choosing.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -12,14 +14,15 @@ from r2d2.trees import Span
 Cells = dict[Span, tuple[Tensor, Tensor]]
 
 
-def inside(composition: Composition, leaves: Tensor) -> Cells:
+def inside(composition: Composition, leaves: Tensor, forbidden: Collection[Span] = ()) -> Cells:
     n = len(leaves)
     cells: Cells = {(i, i + 1): (leaves[i], leaves.new_zeros(())) for i in range(n)}
     for width in range(2, n + 1):
         for start in range(n - width + 1):
             end = start + width
-            pairs = [(cells[start, split], cells[split, end]) for split in range(start + 1, end)]
-            cells[start, end] = compose(composition, pairs)
+            splits = [split for split in range(start + 1, end) if (start, split) in cells and (split, end) in cells]
+            if (start, end) not in forbidden:
+                cells[start, end] = compose(composition, [(cells[start, k], cells[k, end]) for k in splits])
     return cells
 
 
@@ -29,9 +32,11 @@ def outside(composition: Composition, cells: Cells, root: Tensor) -> Cells:
     for width in range(n - 1, 0, -1):
         for start in range(n - width + 1):
             end = start + width
-            pairs = [(cells[end, further], made[start, further]) for further in range(end + 1, n + 1)]
-            pairs += [(cells[further, start], made[further, end]) for further in range(start)]
-            made[start, end] = compose(composition, pairs)
+            around = [((end, further), (start, further)) for further in range(end + 1, n + 1)]
+            around += [((further, start), (further, end)) for further in range(start)]
+            pairs = [(cells[one], made[other]) for one, other in around if one in cells and other in made]
+            if (start, end) in cells:
+                made[start, end] = compose(composition, pairs)
     return made
 
 

@@ -9,9 +9,13 @@ from torch import Tensor
 from baselines import diora_by_the_book as book
 from r2d2.baselines.diora_joins import inside_row, outside_row
 from r2d2.baselines.diora_passes import Composition, inside_pass, outside_pass, split_log_probabilities, unit
+from r2d2.data.batches import spans_across
+from r2d2.trees import Span
 
 WIDTH = 5
 LENGTHS = [6, 1, 4, 2, 3]
+BOUNDS = [[2, 3], [], [1], [], []]
+FORBIDDEN = [spans_across(BOUNDS, LENGTHS), None]
 
 
 def compositions() -> tuple[Composition, Composition]:
@@ -29,16 +33,22 @@ def leaves_and_root(n: int, sentences: int) -> tuple[Tensor, Tensor]:
     return unit(leaves).requires_grad_(), unit(root).requires_grad_()
 
 
-def test_every_span_of_every_sentence_is_that_of_the_book() -> None:
+def spans_of(forbidden: Tensor | None, sentence: int) -> set[Span]:
+    return set() if forbidden is None else {(start, end) for start, end in forbidden[sentence].nonzero().tolist()}
+
+
+@pytest.mark.parametrize("forbidden", FORBIDDEN, ids=["bounds", "all"])
+def test_every_span_of_every_sentence_is_that_of_the_book(forbidden: Tensor | None) -> None:
     up, down = compositions()
     n = max(LENGTHS)
     leaves, root = leaves_and_root(n, len(LENGTHS))
-    vectors, scores = inside_pass(up, leaves)
-    outside = outside_pass(down, vectors, scores, root, torch.tensor(LENGTHS))
+    vectors, scores = inside_pass(up, leaves, forbidden)
+    outside = outside_pass(down, vectors, scores, root, torch.tensor(LENGTHS), forbidden)
     for sentence, length in enumerate(LENGTHS):
-        cells = book.inside(up, leaves[:length, sentence])
+        cells = book.inside(up, leaves[:length, sentence], spans_of(forbidden, sentence))
         around = book.outside(down, cells, root)
-        assert len(cells) == len(around) == length * (length + 1) // 2
+        left_out = [span for span in spans_of(forbidden, sentence) if span[1] <= length]
+        assert len(cells) == len(around) == length * (length + 1) // 2 - len(left_out)
         for (start, end), (vector, score) in cells.items():
             place = inside_row(n, end - start).start + start
             torch.testing.assert_close(vectors[place, sentence], vector)
@@ -47,21 +57,22 @@ def test_every_span_of_every_sentence_is_that_of_the_book() -> None:
             torch.testing.assert_close(outside[place, sentence], around[start, end][0])
 
 
-def test_gradients_are_those_of_the_book() -> None:
+@pytest.mark.parametrize("forbidden", FORBIDDEN, ids=["bounds", "all"])
+def test_gradients_are_those_of_the_book(forbidden: Tensor | None) -> None:
     up, down = compositions()
     n = max(LENGTHS)
     leaves, root = leaves_and_root(n, len(LENGTHS))
     target = torch.randn(n, WIDTH, dtype=torch.float64)
     wanted = [leaves, root, *up.parameters(), *down.parameters()]
 
-    vectors, scores = inside_pass(up, leaves)
-    words = outside_pass(down, vectors, scores, root, torch.tensor(LENGTHS))[outside_row(n, 1)]
+    vectors, scores = inside_pass(up, leaves, forbidden)
+    words = outside_pass(down, vectors, scores, root, torch.tensor(LENGTHS), forbidden)[outside_row(n, 1)]
     total = sum((words[:length, b] * target[:length]).sum() for b, length in enumerate(LENGTHS))
     found = torch.autograd.grad(total + scores[-1, 0], wanted)
 
     total = leaves.new_zeros(())
     for b, length in enumerate(LENGTHS):
-        cells = book.inside(up, leaves[:length, b])
+        cells = book.inside(up, leaves[:length, b], spans_of(forbidden, b))
         around = book.outside(down, cells, root)
         total = total + sum(around[i, i + 1][0] @ target[i] for i in range(length))
         if length == n:

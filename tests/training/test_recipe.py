@@ -155,9 +155,9 @@ def test_mistakes_are_named(tmp_path: Path, changes: list[str], message: str) ->
             "guide means nothing to the family bert",
         ),
         (
-            "diora",
+            "on_lstm",
             "corpus.train=[{path: a, format: words, marks: bound}]",
-            r"marks \(bound\) means nothing to the family diora; it may be drop",
+            r"marks \(bound\) means nothing to the family on_lstm; it may be drop",
         ),
         ("diora", "checkpoints.metric=pppl", r"checkpoints.metric \(pppl\) must be .* diora gives: loss, f1"),
     ],

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 from transformers import initialization as init
@@ -111,18 +111,20 @@ class DioraModel(PreTrainedModel):
         attention_mask: Tensor | None = None,
         labels: Int[Tensor, "b n"] | None = None,
         num_items_in_batch: Tensor | int | None = None,
+        forbidden: Bool[Tensor, "b f f"] | None = None,
     ) -> DioraOutput:
         """Predict every token of a batch padded on the right from its outside vector.
 
         The loss is the mean cross-entropy over the tokens whose label is not -100, padding aside; with
-        `num_items_in_batch` their sum divided by it.
+        `num_items_in_batch` their sum divided by it. Spans that are `forbidden` (start, end) are passed over; every
+        other one must have a split, and a parent with a sibling, that are not.
         """
         lengths = torch.tensor(check_input(input_ids, attention_mask, self.config.vocab_size), device=input_ids.device)
         n = input_ids.shape[1]
         real = torch.arange(n, device=input_ids.device) < lengths.unsqueeze(1)
         with _full_precision(input_ids):
-            vectors, scores = inside_pass(self.inside, self._leaves(input_ids))
-            outside = outside_pass(self.outside, vectors, scores, unit(self.root), lengths)
+            vectors, scores = inside_pass(self.inside, self._leaves(input_ids), forbidden)
+            outside = outside_pass(self.outside, vectors, scores, unit(self.root), lengths, forbidden)
             h = self.prediction(outside[outside_row(n, 1)].transpose(0, 1)[real])  # [t, d]
             if labels is None:
                 logits = h.new_zeros(*input_ids.shape, self.config.vocab_size)

@@ -9,12 +9,15 @@ made top-down of its sibling's inside and its parent's outside. Vectors are of u
               learnt b, and f = 0
     MLP       W1 relu(W0 [x ; y] + c0) + c1
 
+A span that is forbidden has scores so low that no pair it is in has any weight; so it is no part, sibling or parent.
+
 The second layer of the MLP is linear and the weights p sum to one, so it is applied to the mixture, once a span. W0's
 halves and S are applied to each vector once too. What is left for a pair is linear in d (`diora_pairs`). A sentence of
 n words has (n^3 - n) / 6 inside pairs and twice as many outside. The gradients are written out: what is kept for them
 is n^2 d, and two numbers a pair.
 
-Legend: n words, C = n (n + 1) / 2 spans, ordered as in `diora_joins`, B sentences, d the width of vectors.
+Legend: n words, C = n (n + 1) / 2 spans, ordered as in `diora_joins`, B sentences, d the width of vectors, f = n + 1
+boundaries between words.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from r2d2.baselines.diora_joins import inside_joins, inside_row, outside_joins, outside_row
-from r2d2.baselines.diora_pairs import Side, Weights, mix, unmix, weigh
+from r2d2.baselines.diora_pairs import LEFT_OUT, Side, Weights, mix, unmix, weigh
 
 
 class Composition(nn.Module):
@@ -44,12 +47,13 @@ class Composition(nn.Module):
 
 
 def inside_pass(
-    composition: Composition, leaves: Float[Tensor, "n B d"]
+    composition: Composition, leaves: Float[Tensor, "n B d"], forbidden: Bool[Tensor, "B f f"] | None = None
 ) -> tuple[Float[Tensor, "C B d"], Float[Tensor, "C B"]]:
-    """Inside vectors and scores. Spans that reach beyond their sentence's end are filled too, and mean nothing."""
+    """Inside vectors and scores. Spans that reach beyond their sentence's end are filled too, and mean nothing, as do
+    those that are `forbidden` (start, end)."""
     c = composition
     vectors, scores = _InsidePass.apply(
-        leaves, c.first.weight, c.first.bias, c.S, c.second.weight, c.output.weight, c.output.bias
+        leaves, c.first.weight, c.first.bias, c.S, c.second.weight, c.output.weight, c.output.bias, forbidden
     )
     return vectors, scores
 
@@ -60,8 +64,10 @@ def outside_pass(
     scores: Float[Tensor, "C B"],
     root: Float[Tensor, " d"],
     lengths: Int[Tensor, " B"],
+    forbidden: Bool[Tensor, "B f f"] | None = None,
 ) -> Float[Tensor, "C B d"]:
-    """Outside vectors upon an inside pass; the whole of each sentence has the vector `root`."""
+    """Outside vectors upon an inside pass; the whole of each sentence has the vector `root`. What is `forbidden` must
+    be what it was in the inside pass."""
     c = composition
     outside: Tensor = _OutsidePass.apply(
         c.first(vectors),
@@ -72,6 +78,7 @@ def outside_pass(
         c.second.weight,
         c.output.weight,
         c.output.bias,
+        forbidden,
     )
     return outside
 
@@ -98,7 +105,15 @@ class _InsidePass(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, leaves: Tensor, first: Tensor, c0: Tensor, S: Tensor, second: Tensor, W1: Tensor, c1: Tensor
+        ctx: Any,
+        leaves: Tensor,
+        first: Tensor,
+        c0: Tensor,
+        S: Tensor,
+        second: Tensor,
+        W1: Tensor,
+        c1: Tensor,
+        forbidden: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
         n, B, d = leaves.shape
         C = n * (n + 1) // 2
@@ -115,13 +130,14 @@ class _InsidePass(Function):
                 all_weights.append(weigh(joins, x, y, (width - 1, n - width + 1)))
                 mixtures[row], e[row] = mix(joins, x, y, all_weights[-1])
                 a[row], norms[row] = _close(mixtures[row], W1, c1)
+                _forbid(e[row], forbidden, width)
             x_h[row], x_z[row], y_h[row] = F.linear(a[row], first, c0), F.linear(a[row], S), F.linear(a[row], second)
         _keep(ctx, x, y, mixtures, norms, all_weights, (first, S, second, W1))
         return a, e
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, a_above: Tensor, e_above: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, a_above: Tensor, e_above: Tensor) -> tuple[Tensor | None, ...]:
         x, y, mixtures, norms, all_weights, (first, S, second, W1) = _kept(ctx)
         n = len(all_weights) + 1
         a, a_gradient, e_gradient = y.z, a_above.clone(), e_above.clone()
@@ -142,6 +158,7 @@ class _InsidePass(Function):
             _outer(y_h, a),
             _outer(output, mixtures),
             output.sum((0, 1)),
+            None,
         )
 
 
@@ -159,6 +176,7 @@ class _OutsidePass(Function):
         second: Tensor,
         W1: Tensor,
         c1: Tensor,
+        forbidden: Tensor | None,
     ) -> Tensor:
         C, B, d = x_h.shape
         n = round(((8 * C + 1) ** 0.5 - 1) / 2)
@@ -173,6 +191,7 @@ class _OutsidePass(Function):
                 all_weights.append(weigh(joins, x, y, (n - width, n - width + 1), _beyond(n, width, lengths)))
                 mixtures[row], f[row] = mix(joins, x, y, all_weights[-1])
                 b[row], norms[row] = _close(mixtures[row], W1, c1)
+                _forbid(f[row], forbidden, width)
             whole = lengths == width
             b[row.start, whole], f[row.start, whole] = root, 0.0
             y_h[row] = F.linear(b[row], second)
@@ -208,6 +227,7 @@ class _OutsidePass(Function):
             _outer(y_h, b),
             _outer(output, mixtures),
             output.sum((0, 1)),
+            None,
         )
 
 
@@ -224,6 +244,12 @@ def _kept(ctx: Any) -> tuple[Side, Side, Tensor, Tensor, list[Weights], tuple[Te
     weights_end = 8 + 2 * ctx.rows
     pairs = zip(kept[8:weights_end:2], kept[9:weights_end:2], strict=True)
     return Side(*kept[:3]), Side(*kept[3:6]), kept[6], kept[7], [Weights(*pair) for pair in pairs], kept[weights_end:]
+
+
+def _forbid(scores: Float[Tensor, "spans B"], forbidden: Bool[Tensor, "B f f"] | None, width: int) -> None:
+    """Lower the scores of forbidden spans of a width. No weight falls on them then, and no gradient comes back."""
+    if forbidden is not None:
+        scores.masked_fill_(forbidden.diagonal(width, 1, 2).T, LEFT_OUT)
 
 
 def _beyond(n: int, width: int, lengths: Int[Tensor, " B"]) -> Bool[Tensor, "slots spans B"]:

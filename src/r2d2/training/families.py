@@ -149,7 +149,7 @@ FAMILIES: Mapping[FamilyName, Family] = {
         shortest=2,  # no derivation has a single word
         heeds_bounds=True,
     ),
-    "diora": Family(DioraModel, DioraConfig, _same("hidden_size"), WholeSentences, gives_trees=True),
+    "diora": Family(DioraModel, DioraConfig, _same("hidden_size"), WholeSentences, gives_trees=True, heeds_bounds=True),
     "on_lstm": Family(
         OnLstmModel,
         OnLstmConfig,

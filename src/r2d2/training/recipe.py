@@ -49,7 +49,7 @@ class Source:
     """For the formats treebank and grammar: let the trees guide training, as strongly as `training.guidance` says."""
     marks: Marks = "keep"
     """For the format words: what tokens without a letter or digit are. With drop they are left out; with bound too, and
-    no derivation of the compound PCFG has a phrase that goes across a comma or the like and ends at none."""
+    the compound PCFG and DIORA learn without phrases that go across a comma or the like and end at none."""
 
 
 @dataclass(frozen=True)
