@@ -4,6 +4,7 @@
     r2d2 train english-teacher-pcfg corpus.root=GUIDES --out runs/pcfg-0        # and again with another seed
     r2d2 train english-teacher-diora corpus.root=GUIDES --out runs/diora
     r2d2 train english-teacher-on-lstm corpus.root=GUIDES --out runs/on-lstm
+    python recipes/english_guides.py votes GUIDES runs/pcfg-0/model ...         # their F1 on gum.dev, and that of all
     python recipes/english_guides.py guides DATA GUIDES runs/pcfg-0/model ...   # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
 
@@ -27,9 +28,10 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -41,6 +43,7 @@ from r2d2.data.plain_words import Token, tokens_of, without_marks
 from r2d2.data.treebank import read_treebank
 from r2d2.evaluation.model_type import model_type_of
 from r2d2.evaluation.tree_inducers import load_tree_inducer
+from r2d2.metrics import score_corpus
 from r2d2.model.loading import load_weights
 from r2d2.trees import Tree, write_brackets
 from r2d2.writing import new_file
@@ -49,7 +52,7 @@ KEPT_WORDS = 2000
 TEACHER_LENGTHS, GUIDE_LENGTHS = range(4, 21), range(5, 33)
 GUIDES, LONGEST_WITH_MARKS = 60_000, 59
 AT_ONCE, TOKENS_AT_ONCE = 1000, 768
-RIGHT_VOTE = 0.3
+RIGHT_VOTE, TRIED_VOTES = 0.3, (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SUFFIXES = ("ing", "ed", "ly", "ion", "ment", "ness", "ity", "er", "al", "ic", "ous", "ive", "able", "ist", "s")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 
@@ -148,19 +151,48 @@ class Teacher:
         return votes
 
 
-def agreed_trees(
+class Ballot(NamedTuple):
+    """The votes of all teachers, one after the other, for the spans of some sentences."""
+
+    numbers: list[int]
+    votes: Tensor
+    lengths: Tensor
+    forbidden: Tensor
+
+
+def vote(
     teachers: Sequence[Teacher], sentences: Sequence[Sequence[str]], bounds: Sequence[Sequence[int]]
-) -> list[Tree]:
-    """The trees over positions whose spans have most votes, among those that keep the bounds of their sentences."""
-    trees: dict[int, Tree] = {}
+) -> Iterator[Ballot]:
     for numbers in group_by_length([len(words) for words in sentences], tokens=TOKENS_AT_ONCE, sentences=32):
         batch = [sentences[number] for number in numbers]
         lengths = torch.tensor([len(words) for words in batch])
         forbidden = spans_across([bounds[number] for number in numbers], lengths.tolist())
-        votes = torch.stack([teacher.votes(batch, forbidden) for teacher in teachers]).mean(0)
-        votes[torch.arange(len(batch)), :, lengths] += RIGHT_VOTE
-        trees |= zip(numbers, most_expected_trees(votes, lengths, forbidden), strict=True)
-    return [trees[number] for number in range(len(sentences))]
+        yield Ballot(
+            numbers, torch.stack([teacher.votes(batch, forbidden) for teacher in teachers]), lengths, forbidden
+        )
+
+
+def elected_trees(ballots: Iterable[Ballot], right_vote: float = RIGHT_VOTE) -> list[Tree]:
+    """The trees over positions whose spans have most votes, among those that keep the bounds of their sentences."""
+    trees: dict[int, Tree] = {}
+    for numbers, votes, lengths, forbidden in ballots:
+        total = votes.mean(0)
+        total[torch.arange(len(numbers)), :, lengths] += right_vote
+        trees |= zip(numbers, most_expected_trees(total, lengths, forbidden), strict=True)
+    return [trees[number] for number in sorted(trees)]
+
+
+def print_votes(folder: Path, names: Sequence[str]) -> None:
+    """F1 on gum.dev, its marks unseen, of every teacher alone and of all together."""
+    gold = read_treebank(folder / "gum.dev.trees", prepare="none").trees
+    sentences = [tree.leaves for tree in gold]
+    ballots = list(vote([Teacher(Path(name)) for name in names], sentences, [()] * len(sentences)))
+    parts = {name: slice(place, place + 1) for place, name in enumerate(names)} | {"all": slice(None)}
+    print("right vote", *(f"{right_vote:5.2f}" for right_vote in TRIED_VOTES))
+    for name, part in parts.items():
+        some = [ballot._replace(votes=ballot.votes[part]) for ballot in ballots]
+        found = (score_corpus(gold, elected_trees(some, right_vote)).sentence_f1 for right_vote in TRIED_VOTES)
+        print(name, *(f"{f1:5.2f}" for f1 in found), flush=True)
 
 
 def write_guides(data: Path, folder: Path, teachers: Sequence[Teacher]) -> None:
@@ -171,7 +203,7 @@ def write_guides(data: Path, folder: Path, teachers: Sequence[Teacher]) -> None:
         while batch := list(itertools.islice(numbered, AT_ONCE)):
             words = [words_in(tokens) for _, tokens in batch]
             bounds = [without_marks(token.text for token in tokens)[1] for _, tokens in batch]
-            trees = agreed_trees(teachers, [classes_of(sentence, kept) for sentence in words], bounds)
+            trees = elected_trees(vote(teachers, [classes_of(sentence, kept) for sentence in words], bounds))
             for (number, tokens), own, tree in zip(batch, words, trees, strict=True):
                 guide = tree.with_leaves(own)
                 if number % 2 and len(own) < len(tokens) <= LONGEST_WITH_MARKS:
@@ -183,6 +215,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["words", data, folder]:
             write_words(Path(data), Path(folder))
+        case ["votes", folder, _, *_]:
+            print_votes(Path(folder), arguments[2:])
         case ["guides", data, folder, _, *_]:
             write_guides(Path(data), Path(folder), [Teacher(Path(teacher)) for teacher in arguments[3:]])
         case _:

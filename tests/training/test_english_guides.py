@@ -19,11 +19,12 @@ LINES = [f"{' '.join(tree.leaves).capitalize()}, (they say) it rains." for tree 
 TREE = "(S (NP (DT The) (NN Zebra)) (VP (VBD hobbled) (ADVP (RB home))) (. .))\n"
 
 
-def run(folder: Path, *command: str) -> None:
+def run(folder: Path, *command: str) -> str:
     done = subprocess.run(
         [sys.executable, *command], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=TIMEOUT
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,16 @@ def test_no_guide_goes_across_a_mark_unless_it_ends_at_one(folder: Path) -> None
         bounds = {end - 4, end - 2}  # "..., (they say) it rains."
         for start, stop in guide.spans():
             assert stop in {*bounds, end} or not any(start < bound < stop for bound in bounds)
+
+
+def test_teachers_are_scored_alone_and_together(folder: Path) -> None:
+    models = ["pcfg/model", "diora/model", "on-lstm/model"]
+    heading, *rows = run(
+        folder, str(RECIPES / "english_guides.py"), "votes", "data/english-small", *models
+    ).splitlines()
+    assert heading.split() == ["right", "vote", "0.00", "0.10", "0.20", "0.30", "0.40", "0.50"]
+    assert [row.split()[0] for row in rows] == [*models, "all"]
+    assert all(0 <= float(figure) <= 100 for row in rows for figure in row.split()[1:])
 
 
 def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:
