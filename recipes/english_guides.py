@@ -29,7 +29,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -195,20 +198,37 @@ def print_votes(folder: Path, names: Sequence[str]) -> None:
         print(name, *(f"{f1:5.2f}" for f1 in found), flush=True)
 
 
-def write_guides(data: Path, folder: Path, teachers: Sequence[Teacher]) -> None:
+def write_guides(data: Path, folder: Path, names: Sequence[str]) -> None:
     kept = frequent_words(data)
     sentences = (tokens for tokens in read_sentences(data) if len(words_in(tokens)) in GUIDE_LENGTHS)
-    numbered = enumerate(itertools.islice(sentences, GUIDES), start=1)
-    with new_file(folder / "guides.trees") as path, path.open("w", encoding="utf-8") as file:
-        while batch := list(itertools.islice(numbered, AT_ONCE)):
-            words = [words_in(tokens) for _, tokens in batch]
-            bounds = [without_marks(token.text for token in tokens)[1] for _, tokens in batch]
-            trees = elected_trees(vote(teachers, [classes_of(sentence, kept) for sentence in words], bounds))
-            for (number, tokens), own, tree in zip(batch, words, trees, strict=True):
-                guide = tree.with_leaves(own)
-                if number % 2 and len(own) < len(tokens) <= LONGEST_WITH_MARKS:
-                    guide = with_marks(guide, tokens)
-                file.write(f"{write_brackets(guide)}\n")
+    taken = itertools.islice(sentences, GUIDES)
+    batches = iter(lambda: list(itertools.islice(taken, AT_ONCE)), [])
+    with (
+        new_file(folder / "guides.trees") as path,
+        path.open("w", encoding="utf-8") as file,
+        ProcessPoolExecutor(mp_context=get_context("spawn")) as processes,
+    ):
+        for guides in processes.map(partial(guides_of, names=tuple(names), kept=kept), batches):
+            file.writelines(f"{guide}\n" for guide in guides)
+
+
+def guides_of(batch: Sequence[list[Token]], names: tuple[str, ...], kept: frozenset[str]) -> list[str]:
+    """The guides of some sentences in brackets, every other one with its marks."""
+    words = [words_in(tokens) for tokens in batch]
+    bounds = [without_marks(token.text for token in tokens)[1] for tokens in batch]
+    trees = elected_trees(vote(load_teachers(names), [classes_of(sentence, kept) for sentence in words], bounds))
+    guides = [tree.with_leaves(own) for tree, own in zip(trees, words, strict=True)]
+    for place, tokens in enumerate(batch):
+        if place % 2 == 0 and len(words[place]) < len(tokens) <= LONGEST_WITH_MARKS:
+            guides[place] = with_marks(guides[place], tokens)
+    return [write_brackets(guide) for guide in guides]
+
+
+@cache
+def load_teachers(names: tuple[str, ...]) -> list[Teacher]:
+    """Once in each of the processes, which share the processors among them."""
+    torch.set_num_threads(1)
+    return [Teacher(Path(name)) for name in names]
 
 
 def main(arguments: list[str]) -> None:
@@ -218,7 +238,7 @@ def main(arguments: list[str]) -> None:
         case ["votes", folder, _, *_]:
             print_votes(Path(folder), arguments[2:])
         case ["guides", data, folder, _, *_]:
-            write_guides(Path(data), Path(folder), [Teacher(Path(teacher)) for teacher in arguments[3:]])
+            write_guides(Path(data), Path(folder), arguments[3:])
         case _:
             sys.exit(__doc__)
 

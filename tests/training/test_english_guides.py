@@ -96,6 +96,10 @@ def test_teachers_are_scored_alone_and_together(folder: Path) -> None:
 
 def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:
     small = ["tokenizer.vocab_size=300", "model.hidden_size=16", "model.intermediate_size=32"]
-    quick = ["training.steps=4", "evaluation={every: 2, pppl_sentences: 0, treebank: gum/gum.dev.trees}"]
+    quick = [
+        "training.minutes=null",
+        "training.steps=4",
+        "evaluation={every: 2, pppl_sentences: 0, treebank: gum/gum.dev.trees}",
+    ]
     run(folder, "-m", "r2d2", "train", "english-small", "corpus.root=data", *small, *quick, "--out", "pupil")
     assert (folder / "pupil" / "model" / "model.safetensors").is_file()
