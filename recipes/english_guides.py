@@ -1,11 +1,11 @@
 """What the recipes english-teacher-* and english-small learn from, made of raw English Wikipedia.
 
     python recipes/english_guides.py words DATA GUIDES         # GUIDES/words.txt and gum.dev.trees, for the teachers
-    r2d2 train english-teacher-pcfg corpus.root=GUIDES --out runs/pcfg-0        # and again with another seed
+    r2d2 train english-teacher-pcfg corpus.root=GUIDES --out runs/pcfg
     r2d2 train english-teacher-diora corpus.root=GUIDES --out runs/diora
     r2d2 train english-teacher-on-lstm corpus.root=GUIDES --out runs/on-lstm
-    python recipes/english_guides.py votes GUIDES runs/pcfg-0/model ...         # their F1 on gum.dev, and that of all
-    python recipes/english_guides.py guides DATA GUIDES runs/pcfg-0/model ...   # GUIDES/guides.trees
+    python recipes/english_guides.py votes GUIDES runs/pcfg/model ...           # their F1 on gum.dev, and that of all
+    python recipes/english_guides.py guides DATA GUIDES runs/pcfg/model ...     # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
 
 DATA is the folder that holds en-wiki/, wikitext-2/ and gum/; the last command finds the guides if GUIDES is
@@ -14,11 +14,10 @@ DATA/english-small.
 Teachers read sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as they are, all others by
 class, such as `xing` for those in -ing and `capx` for names. Systems of several kinds err in several ways, so what they
 agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
-probable it is, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have most votes
-in the mean, where spans that end with the sentence have a part of a vote more: what English is known for. Where writers
-set commas and the like, phrases end: no guide has a span that goes across such a mark and ends at none, nor have the
-charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation put back between the words. No
-tree that a person drew is learnt from; those of gum.dev are for choosing.
+probable it is, twice, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have
+most votes. Where writers set commas and the like, phrases end: no guide has a span that goes across such a mark and
+ends at none, nor have the charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation put
+back between the words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ KEPT_WORDS = 2000
 TEACHER_LENGTHS, GUIDE_LENGTHS = range(4, 21), range(5, 33)
 GUIDES, LONGEST_WITH_MARKS = 60_000, 59
 AT_ONCE, TOKENS_AT_ONCE = 1000, 768
-RIGHT_VOTE, TRIED_VOTES = 0.3, (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+GRAMMARS_WEIGHT = 2.0  # of a compound PCFG's votes: they are parts of one, where others have one or none
 SUFFIXES = ("ing", "ed", "ly", "ion", "ment", "ness", "ity", "er", "al", "ic", "ous", "ive", "able", "ist", "s")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 
@@ -141,11 +140,12 @@ class Teacher:
         self.grammar = load_weights(CompoundPCFG, folder).eval() if model_type_of(folder) == "compound_pcfg" else None
 
     def votes(self, sentences: Sequence[Sequence[str]], forbidden: Tensor) -> Tensor:
-        """For every span (start, end) of each sentence, from 0 to 1; a grammar heeds what is forbidden."""
+        """For every span (start, end) of each sentence; a grammar heeds what is forbidden."""
         if self.grammar is not None:
             ids = [encoded.ids for encoded in self.inducer.pieces.encode_stream(sentences)]
             inputs = collate(ids, self.grammar.config.pad_token_id)
-            return self.grammar.span_posteriors(inputs["input_ids"], inputs["attention_mask"], forbidden)
+            posteriors = self.grammar.span_posteriors(inputs["input_ids"], inputs["attention_mask"], forbidden)
+            return GRAMMARS_WEIGHT * posteriors
         most = max(map(len, sentences)) + 1
         votes = torch.zeros(len(sentences), most, most)
         for own, tree in zip(votes, self.inducer.induce(sentences), strict=True):
@@ -175,13 +175,11 @@ def vote(
         )
 
 
-def elected_trees(ballots: Iterable[Ballot], right_vote: float = RIGHT_VOTE) -> list[Tree]:
+def elected_trees(ballots: Iterable[Ballot]) -> list[Tree]:
     """The trees over positions whose spans have most votes, among those that keep the bounds of their sentences."""
     trees: dict[int, Tree] = {}
     for numbers, votes, lengths, forbidden in ballots:
-        total = votes.mean(0)
-        total[torch.arange(len(numbers)), :, lengths] += right_vote
-        trees |= zip(numbers, most_expected_trees(total, lengths, forbidden), strict=True)
+        trees |= zip(numbers, most_expected_trees(votes.sum(0), lengths, forbidden), strict=True)
     return [trees[number] for number in sorted(trees)]
 
 
@@ -191,11 +189,9 @@ def print_votes(folder: Path, names: Sequence[str]) -> None:
     sentences = [tree.leaves for tree in gold]
     ballots = list(vote([Teacher(Path(name)) for name in names], sentences, [()] * len(sentences)))
     parts = {name: slice(place, place + 1) for place, name in enumerate(names)} | {"all": slice(None)}
-    print("right vote", *(f"{right_vote:5.2f}" for right_vote in TRIED_VOTES))
     for name, part in parts.items():
-        some = [ballot._replace(votes=ballot.votes[part]) for ballot in ballots]
-        found = (score_corpus(gold, elected_trees(some, right_vote)).sentence_f1 for right_vote in TRIED_VOTES)
-        print(name, *(f"{f1:5.2f}" for f1 in found), flush=True)
+        trees = elected_trees(ballot._replace(votes=ballot.votes[part]) for ballot in ballots)
+        print(f"{name}  {score_corpus(gold, trees).sentence_f1:.2f}")
 
 
 def write_guides(data: Path, folder: Path, names: Sequence[str]) -> None:

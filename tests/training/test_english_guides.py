@@ -86,12 +86,11 @@ def test_no_guide_goes_across_a_mark_unless_it_ends_at_one(folder: Path) -> None
 
 def test_teachers_are_scored_alone_and_together(folder: Path) -> None:
     models = ["pcfg/model", "diora/model", "on-lstm/model"]
-    heading, *rows = run(
-        folder, str(RECIPES / "english_guides.py"), "votes", "data/english-small", *models
-    ).splitlines()
-    assert heading.split() == ["right", "vote", "0.00", "0.10", "0.20", "0.30", "0.40", "0.50"]
-    assert [row.split()[0] for row in rows] == [*models, "all"]
-    assert all(0 <= float(figure) <= 100 for row in rows for figure in row.split()[1:])
+    printed = run(folder, str(RECIPES / "english_guides.py"), "votes", "data/english-small", *models)
+    figures = {name: float(figure) for name, figure in (line.split() for line in printed.splitlines())}
+    assert list(figures) == [*models, "all"]
+    # Four words, always the same. Of their two phrases a binary tree has both, one or none.
+    assert all(min(abs(figure - f1) for f1 in (0, 50, 100)) < 0.01 for figure in figures.values())
 
 
 def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:
