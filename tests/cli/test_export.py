@@ -58,7 +58,7 @@ def test_a_run_becomes_a_bundle(finished_run: Path, command: Command) -> None:
         "| recipe | english-small |",
         "| text | english-small/guides.trees (treebank, which guides); "
         "wikitext-2/train.txt (wikitext, 12,000 sentences) |",
-        "| length | 2,000 updates |",
+        "| length | 40 minutes of updates |",
         "| seed | 3 |",
         "| time | 1.50 hours, evaluating and saving not counted |",
         "The weights: cc-by-sa-4.0. R2D2's code: Apache-2.0.",

@@ -165,7 +165,7 @@ def _training(finished: FinishedModel) -> str:
         "recipe": recipe.name,
         "text": "; ".join(map(_source, recipe.corpus.train)),
         "sentences": f"of {recipe.corpus.min_pieces} to {recipe.corpus.max_pieces} pieces",
-        "length": ", ".join(f"{value:,} {unit}" for unit, value in lengths.items() if value is not None),
+        "length": ", ".join(f"{value:,.10g} {unit}" for unit, value in lengths.items() if value is not None),
         "batches": f"up to {batches.tokens:,} pieces and {batches.sentences:,} sentences",
         "learning rate": f"{training.learning_rate:g}",
         "seed": str(recipe.seed),
