@@ -89,7 +89,7 @@ def test_a_card_says_nothing_that_is_not_known(finished_run: Path, command: Comm
     ("change", "line"),
     [
         ("training={epochs: 2.5}", "| length | 2.5 epochs |"),
-        ("training={minutes: 600}", "| length | 600.0 minutes of updates |"),
+        ("training={minutes: 600}", "| length | 600 minutes of updates |"),
     ],
 )
 def test_a_run_may_be_measured_in_epochs_or_minutes(
