@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import AutoConfig, AutoModel
 
@@ -162,6 +163,9 @@ def test_no_constituent_cuts_a_word() -> None:
         assert several <= set(derivation.tree.spans())
         cut += not several <= set(free.spans())
     assert cut > 0
+    wider = F.pad(ids, (0, 3)), F.pad(mask, (0, 3))
+    assert model.predict(*wider, words) == model.predict(ids, mask, words), "padding beyond the longest sentence"
+    assert model.predict_viterbi(*wider, words)[0].tree == model.predict_viterbi(ids, mask, words)[0].tree
 
 
 def test_a_hundred_words() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from transformers import AutoConfig, AutoModel
 
 from r2d2.baselines.diora import DioraModel
@@ -81,6 +82,8 @@ def test_words_are_constituents() -> None:
     assert free != bound
     assert {(0, 3), (4, 8), (8, 12)} <= set(bound[0].spans())
     assert (1, 5) in bound[1].spans()
+    wider = F.pad(ids, (0, 3)), F.pad(mask, (0, 3))
+    assert model.predict(*wider, words) == bound, "padding beyond the longest sentence changes nothing"
 
 
 def test_a_hundred_words() -> None:

@@ -141,6 +141,9 @@ def test_training_drops_and_evaluation_does_not() -> None:
     assert len({model(ids, labels=ids).loss.item() for _ in range(4)}) == 1
     model.train()
     assert len({model(ids, labels=ids).loss.item() for _ in range(4)}) == 4
+    ids, _ = batch([40])
+    assert len({model.predict(ids)[0] for _ in range(4)}) == 1, "trees are read without dropout all the same"
+    assert model.training
 
 
 def test_saving_and_loading(tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ class CompoundPCFG(PreTrainedModel):
     ) -> tuple[Grammars, Int[Tensor, " b"], Bool[Tensor, "b f f"] | None]:
         """Grammars from the means of q, lengths, and the spans that cross a word."""
         lengths = self._lengths(input_ids, attention_mask)
+        input_ids = input_ids[:, : int(lengths.max())]  # a chart is no wider than the longest sentence
         mean, _ = self.inference(input_ids, lengths)
         forbidden = None if words is None else crossing_spans(words, lengths)
         grammars: Grammars = self.grammar(mean, input_ids)

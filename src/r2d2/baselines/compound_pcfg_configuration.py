@@ -48,15 +48,3 @@ class CompoundPCFGConfig(PreTrainedConfig):
         check_tokens(self, "pad")
         if self.tie_word_embeddings:
             raise InputError("tie_word_embeddings (True) must be False: input and output have tables of their own")
-
-    @classmethod
-    def small(cls, **changes: Any) -> CompoundPCFGConfig:
-        """A model for two CPU cores: all symbols of the published one, and narrower networks."""
-        sizes: dict[str, Any] = {
-            "vocab_size": 8000,
-            "hidden_size": 128,
-            "latent_size": 32,
-            "embedding_size": 128,
-            "encoder_size": 128,
-        }
-        return cls(**(sizes | changes))

@@ -146,6 +146,7 @@ class DioraModel(PreTrainedModel):
         """The trees of a batch, over positions: those whose splits are the most probable together, by CKY on the
         inside scores. No span crosses one of `words`."""
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
+        input_ids = input_ids[:, : max(lengths)]  # a chart is no wider than the longest sentence
         with _full_precision(input_ids):
             vectors, scores = inside_pass(self.inside, self._leaves(input_ids))
             log_p = split_log_probabilities(self.inside, vectors, scores, input_ids.shape[1])

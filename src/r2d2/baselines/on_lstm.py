@@ -20,6 +20,7 @@ from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, PreTrained
 from transformers import initialization as init
 from transformers.utils import ModelOutput
 
+from r2d2.baselines.language_model import evaluating
 from r2d2.baselines.on_lstm_configuration import OnLstmConfig
 from r2d2.baselines.on_lstm_decoding import tree_from_distances
 from r2d2.baselines.on_lstm_layer import OnLstmLayer
@@ -137,7 +138,8 @@ class OnLstmModel(PreTrainedModel):
         families = [()] * len(lengths) if words is None else words
         if len(families) != len(lengths):
             raise InputError(f"words ({len(families)}) must be as many as the sentences ({len(lengths)})")
-        distances = self._read(input_ids)[1][layer - 1].float().cpu().numpy()  # [b, n]
+        with evaluating(self):
+            distances = self._read(input_ids)[1][layer - 1].float().cpu().numpy()  # [b, n]
         return [
             tree_from_distances(row[:length], decoding, family)
             for row, length, family in zip(distances, lengths, families, strict=True)
