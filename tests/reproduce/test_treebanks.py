@@ -79,6 +79,9 @@ def test_one_file(tmp_path: Path) -> None:
     assert [len(leaves(treebank, part)) for part in (TRAIN, DEV, TEST)] == [25, 2, 3]
     assert leaves(treebank, TEST)[-1] == "the dog29 barks"
     assert name_of(gold) == "bank"
+    gold.unlink()
+    assert name_of(gold) == "bank", "what was made of it is found without it"
+    assert parted(gold, tmp_path / "out") == treebank
 
 
 def test_the_grammar_is_parted_once(tmp_path: Path) -> None:
@@ -104,6 +107,27 @@ def test_a_folder_that_cannot_be_parted(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="bank: there is nothing to train with: it must be one file of trees"):
         parted(gold, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_dependencies_that_were_not_parted_with_are_no_surprise(tmp_path: Path) -> None:
+    gold, heads = tmp_path / "bank.trees", tmp_path / "heads.conllu"
+    gold.write_text("".join(sentence(f"dog{n}") for n in range(20)))
+    heads.write_text("")
+    parted(gold, tmp_path / "out")
+    with pytest.raises(InputError, match="with dependencies from those that head rules give; name another folder"):
+        parted(gold, tmp_path / "out", heads)
+    treebank = parted(gold, tmp_path / "other", heads)
+    assert parted(gold, tmp_path / "other", heads) == parted(gold, tmp_path / "other") == treebank
+
+
+@pytest.mark.parametrize("facts", ["{", '{"source": "x"}', None], ids=["broken", "another's", "absent"])
+def test_facts_that_cannot_be_read(tmp_path: Path, facts: str | None) -> None:
+    path = parted(None, tmp_path / "out").folder / "treebank.json"
+    path.unlink()
+    if facts is not None:
+        path.write_text(facts)
+    with pytest.raises(InputError, match=r"treebank.json: not the facts of a parted treebank: .*; remove .*treebank"):
+        parted(None, tmp_path / "out")
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="../shared is not there")
@@ -140,3 +164,14 @@ def test_more_text_is_cut_into_words_without_punctuation(tmp_path: Path) -> None
     with pytest.raises(InputError, match="has only 3 lines of 3 to 40 words, not 4"):
         made("other", 4)
     assert not (tmp_path / "other").exists()
+
+
+def test_more_chinese_text_is_cut_into_characters(tmp_path: Path) -> None:
+    gold, text = tmp_path / "bank.trees", tmp_path / "wiki.txt"
+    gold.write_text("(S (NP (Nhaa 他)) (VP (VC2 看見) (NP (Nab 狗))))\n" * 20, encoding="utf-8")
+    text.write_text("狗叫。\n他看見一隻狗，叫Rex。\n" + "狗" * 41 + "\n", encoding="utf-8")
+    treebank = make_treebank(gold, None, tmp_path / "out", grammar_sentences=(1, 1, 1), text=text, text_sentences=1)
+    assert treebank.is_chinese
+    assert (treebank.folder / TEXT).read_text(encoding="utf-8") == "他 看 見 一 隻 狗 叫 Rex\n"
+    with pytest.raises(InputError, match="has only 1 lines of 3 to 40 characters, not 2"):
+        make_treebank(gold, None, tmp_path / "other", grammar_sentences=(1, 1, 1), text=text, text_sentences=2)

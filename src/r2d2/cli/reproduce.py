@@ -147,6 +147,8 @@ def cost(
     """Cost: work and time for a tree by length, of every system, with random weights."""
     if longest < 16:
         raise InputError(f"--longest ({longest}) must be at least 16")
+    if seconds <= 0:
+        raise InputError(f"--seconds ({seconds:g}) must be above 0")
 
     from r2d2.reproduce.cost import NAME, measure_cost, report_cost
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|\w+(?:'\w+)*|'\w+|[^\w\s]")
+_HAN = re.compile(r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 _CLITIC = re.compile(r"(?='s$|'re$|n't$|'ll$|'ve$|'d$|'m$)")
 # Marks that bound parts of sentences. Full stops are not among them: inside a sentence they stand in abbreviations.
 BOUNDING_MARKS = frozenset(",;:()[]\N{EM DASH}")
@@ -50,6 +51,15 @@ def words_of(line: str) -> list[str]:
     ['Well', 'he', 'said', 'it', "'s", '5.5', 'km']
     """
     return [token.text for token in tokens_of(line) if token.is_word]
+
+
+def characters_of(line: str) -> list[str]:
+    """The same, and every Han character is a word of its own.
+
+    >>> characters_of("他2008年看見一隻狗，叫Rex。")
+    ['他', '2008', '年', '看', '見', '一', '隻', '狗', '叫', 'Rex']
+    """
+    return [part for word in words_of(line) for part in _HAN.split(word) if part]
 
 
 def without_marks(tokens: Iterable[str]) -> tuple[list[str], tuple[int, ...]]:

@@ -11,7 +11,7 @@ files train, dev, test  a folder of files with these words in their names. Witho
 one file                its last tenth to test on, and of the others every tenth to choose by
 
 More text to train on may be added to that of the train part: sentences of raw text, a line each, cut into words and
-without punctuation, as the prepared trees are.
+without punctuation, as the prepared trees are; beside a Chinese treebank cut into characters, as systems read them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from r2d2.data.grammar import generate
-from r2d2.data.plain_words import words_of
+from r2d2.data.plain_words import characters_of, words_of
 from r2d2.data.preparation import prepare
 from r2d2.data.tag_sets import guess_preparation
 from r2d2.data.text_files import find_files, read_lines
@@ -35,12 +35,13 @@ from r2d2.writing import new_folder
 
 FOLDER, FACTS = "treebank", "treebank.json"
 TRAIN, DEV, TEST, RAW_TEST = "train.trees", "dev.trees", "test.trees", "test.raw.trees"
-TEXT, TEXT_LENGTHS = "text.txt", range(3, 41)  # in words
+TEXT, TEXT_LENGTHS = "text.txt", range(3, 41)  # in words, or in characters
 GRAMMAR = "grammar"
 TENTH = 10
 PENN_TRAIN, PENN_DEV, PENN_TEST = range(2, 22), range(22, 23), range(23, 24)
 CHINESE_TEST, CHINESE_DEV = range(271, 301), range(301, 326)
 CONLL = ".conllu"
+CHINESE_PREPARATIONS = ("ctb", "sinica")
 
 PlacedTrees = list[tuple[Place, Tree]]
 
@@ -71,7 +72,7 @@ class Treebank:
 
     @property
     def is_chinese(self) -> bool:
-        return self.preparation in ("ctb", "sinica")
+        return self.preparation in CHINESE_PREPARATIONS
 
     @property
     def is_grammar(self) -> bool:
@@ -89,10 +90,18 @@ class Treebank:
 
 
 def name_of(gold: Path | None) -> str:
-    """The name of a treebank in those of folders."""
+    """The name of a treebank in those of folders: a folder's own, or that of the folder a file is in.
+
+    Where there is neither, the path tells, so that what was made of a treebank is found when its files are gone.
+
+    >>> name_of(Path("data/gum")), name_of(Path("data/sinica/trees.txt"))
+    ('gum', 'sinica')
+    """
     if gold is None:
         return GRAMMAR
-    return gold.resolve().parent.name if gold.is_file() else gold.resolve().name.split(".")[0]
+    place = gold.resolve()
+    is_file = place.is_file() or (place.suffix and not place.is_dir())
+    return place.parent.name if is_file else place.name.split(".")[0]
 
 
 def make_treebank(
@@ -106,7 +115,7 @@ def make_treebank(
 ) -> Treebank:
     """Part a treebank, or the grammar's sentences, or find it parted in the folder: then its files may be gone.
 
-    With `text`, its first `text_sentences` of 3 to 40 words are taken too.
+    With `text`, its first `text_sentences` of 3 to 40 words, or Chinese characters, are taken too.
     """
     place = folder / FOLDER
     source = GRAMMAR if gold is None else str(gold)
@@ -117,12 +126,15 @@ def make_treebank(
         parts = _grammar(grammar_sentences) if gold is None else _parted(gold)
         if dependencies is not None:
             parts = Parts(parts.train, parts.dev, parts.test, str(dependencies))
-        more = [] if text is None else _words(text, text_sentences)
-        _write(parts, source, place, None if text is None else str(text), more)
-    facts = json.loads((place / FACTS).read_text(encoding="utf-8"))
-    found = Treebank(place, **facts)
+        preparation = guess_preparation((tree for _, tree in parts.train), source)
+        more = [] if text is None else _words(text, text_sentences, chinese=preparation in CHINESE_PREPARATIONS)
+        _write(parts, preparation, source, place, None if text is None else str(text), more)
+    found = _read_facts(place)
     if found.source != source:
         raise InputError(f"{folder} holds a comparison on {found.source}; name another folder with --out")
+    if dependencies is not None and found.dependencies != str(dependencies):
+        told = found.dependencies or "those that head rules give"
+        raise InputError(f"{folder} holds a comparison with dependencies from {told}; name another folder with --out")
     wanted = None if text is None else str(text)
     if found.text != wanted or (text is not None and found.text_sentences != text_sentences):
         told = f"{found.text_sentences:,} sentences of {found.text}" if found.text else "no other text"
@@ -130,17 +142,30 @@ def make_treebank(
     return found
 
 
-def _words(text: Path, count: int) -> list[str]:
-    sentences = (words_of(line) for file in find_files([text]) for _, line in read_lines(file))
+def _read_facts(place: Path) -> Treebank:
+    path = place / FACTS
+    try:
+        return Treebank(place, **json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"{path}: not the facts of a parted treebank: {error}; remove {place} to have it made again"
+        ) from None
+
+
+def _words(text: Path, count: int, *, chinese: bool) -> list[str]:
+    cut = characters_of if chinese else words_of
+    sentences = (cut(line) for file in find_files([text]) for _, line in read_lines(file))
     taken = list(islice((words for words in sentences if len(words) in TEXT_LENGTHS), count))
     if len(taken) < count:
         shortest, longest = TEXT_LENGTHS[0], TEXT_LENGTHS[-1]
-        raise InputError(f"{text} has only {len(taken):,} lines of {shortest} to {longest} words, not {count:,}")
+        units = "characters" if chinese else "words"
+        raise InputError(f"{text} has only {len(taken):,} lines of {shortest} to {longest} {units}, not {count:,}")
     return [" ".join(words) for words in taken]
 
 
-def _write(parts: Parts, source: str, place: Path, text: str | None, sentences: Sequence[str]) -> None:
-    preparation = guess_preparation((tree for _, tree in parts.train), source)
+def _write(
+    parts: Parts, preparation: str, source: str, place: Path, text: str | None, sentences: Sequence[str]
+) -> None:
     named = {TRAIN: parts.train, DEV: parts.dev, TEST: parts.test}
     emptied = 0
     with new_folder(place) as folder:
