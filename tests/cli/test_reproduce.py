@@ -113,7 +113,9 @@ def test_a_system_in_all_parsing_tables(run: Command, monkeypatch: pytest.Monkey
     assert row_of(words, "R2D2 (WP)")[3:7] == ["–", "–", "0", "–"], "not done yet"
     pieces = out[out.index("F1 over word pieces") : out.index("F1 of other decodings")]
     assert row_of(pieces, "C-PCFG (WP)")[-1] == "49.76"
-    assert "trees" not in pieces, "trivial trees stand over words"
+    trivial = read(f"{folder}/rows/right.json")["figures"]
+    assert row_of(pieces, "right trees")[3] == f"{trivial['piece']['sentence_f1']:.2f}"
+    assert trivial["piece"]["sentence_f1"] != trivial["word"]["sentence_f1"]
     other = [score["other_decodings"]["viterbi"]["word"] for score in scores]
     decoded = row_of(out[out.index("F1 of other decodings") :], "C-PCFG (WP)")
     assert decoded[2:] == ["viterbi", "over", "words", f"{max(other):.2f}", f"{sum(other) / 2:.2f}"]
@@ -215,6 +217,7 @@ def test_cost_of_every_system(run: Command) -> None:
         (["table3", "--text", ".", "--text-sentences", "0"], "--text-sentences (0) must be at least 1"),
         (["table3", "--scale", "debug", "--only", "gpt"], "--only (gpt) must be one of bert-mask"),
         (["cost", "--longest", "8"], "--longest (8) must be at least 16"),
+        (["cost", "--seconds", "0"], "--seconds (0) must be above 0"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

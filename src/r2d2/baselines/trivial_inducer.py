@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import cast
 
-from r2d2.baselines.tree_inducer import check_each, check_words
+from r2d2.baselines.tree_inducer import PieceTree, check_each, check_words
+from r2d2.data.pieces import Pieces
 from r2d2.errors import InputError
 from r2d2.metrics.trivial import balanced, left_branching, random_tree, right_branching
 from r2d2.trees import Tree
@@ -43,3 +45,19 @@ class TrivialInducer:
         if self.shape == "random":
             return random_tree(len(words), random.Random(f"{self.seed} {' '.join(words)}"))
         return SHAPES[self.shape](len(words))
+
+
+class TrivialPieceInducer(TrivialInducer):
+    """The same, that can cut words into the pieces of a vocabulary, and then has trees over these."""
+
+    def __init__(self, shape: str, pieces: Pieces, *, seed: int = 0) -> None:
+        super().__init__(shape, seed=seed)
+        self.pieces = pieces
+
+    def induce_pieces(self, sentences: Sequence[Sequence[str]]) -> list[PieceTree]:
+        """The tree over the pieces of each sentence, in order."""
+        check_each(check_words, sentences)
+        encoded = list(self.pieces.encode_stream(sentences))
+        tokens = [cast(list[str], self.pieces.tokenizer.convert_ids_to_tokens(one.ids)) for one in encoded]
+        trees = self.induce(tokens)
+        return [PieceTree(tree, cut) for tree, cut in zip(trees, encoded, strict=True)]

@@ -1,7 +1,7 @@
 """Parsers compared: every system trained with every seed, and its trees held against gold trees and dependencies.
 
 One training serves Tables 3, 4 and 5. Its result holds F1 and recall by label at the level of words and, if the system
-reads pieces, at theirs, and the compatibility with dependencies at both.
+reads pieces, at theirs, and the compatibility with dependencies at both. Trivial trees are scored at both levels too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rich.console import Console
 from r2d2.baselines.model_inducer import DECODINGS
 from r2d2.baselines.remembering_inducer import RememberingInducer
 from r2d2.baselines.tree_inducer import TreeInducer
-from r2d2.baselines.trivial_inducer import TRIVIAL_NAMES, TrivialInducer
+from r2d2.baselines.trivial_inducer import TRIVIAL_NAMES, TrivialInducer, TrivialPieceInducer
 from r2d2.errors import InputError
 from r2d2.evaluation.dependency import score_dependencies
 from r2d2.evaluation.gold import GoldDependencies, GoldTrees, read_gold_dependencies, read_gold_trees
@@ -25,7 +25,7 @@ from r2d2.evaluation.parsing import parse_treebank
 from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.evaluation.trees import at_level, score_trees
 from r2d2.parser.loading import choose_device
-from r2d2.reproduce.parsers import SYSTEMS, ParsingScale, pretraining_of, recipe_of
+from r2d2.reproduce.parsers import SYSTEMS, ParsingScale, pretraining_of, recipe_of, shared_pieces
 from r2d2.reproduce.results import SEED, Result, read_result, write_result
 from r2d2.reproduce.running import trained, training_effort, training_seconds
 from r2d2.reproduce.treebanks import TEST, Treebank
@@ -61,14 +61,15 @@ class Comparison:
         for name in systems:
             if first := pretraining_of(SYSTEMS[name], self.scale, self.treebank, data=self.data, seed=0):
                 check_data([*first.corpus.train, *first.corpus.valid], first.tokenizer.vocab, self.data)
+        over_pieces = any(not SYSTEMS[name].words for name in systems)
         for name, seed in [*self._runs_of(TRIVIAL_NAMES), *self._runs_of(systems)]:
             row = row_name(name, seed)
-            done = read_result(self.folder, row) is not None
+            found = read_result(self.folder, row)
+            done = found is not None
             if name in SYSTEMS:
                 self._do_system(name, seed, done)
-            elif not done:
-                figures = self._score(TrivialInducer(name, seed=seed), ("word",))
-                write_result(self.folder, Result(row, seed, 0.0, figures, self.command))
+            elif found is None or (over_pieces and "piece" not in found.figures):
+                self._do_trivial(name, seed, over_pieces)
             if done:
                 self.console.print(f"{row} is done", highlight=False)
             yield row
@@ -76,6 +77,14 @@ class Comparison:
     def _runs_of(self, names: Sequence[str]) -> list[tuple[str, int]]:
         """All with the first seed, then all with the next: stopped early, every system has its share."""
         return [(name, seed) for seed in range(self.seeds) for name in names if seed == 0 or name not in SEEDLESS]
+
+    def _do_trivial(self, name: str, seed: int, over_pieces: bool) -> None:
+        if over_pieces:
+            pieces = shared_pieces(self.scale, self.treebank, self.data, self.folder)
+            figures = self._score(TrivialPieceInducer(name, pieces, seed=seed), ("word", "piece"))
+        else:
+            figures = self._score(TrivialInducer(name, seed=seed), ("word",))
+        write_result(self.folder, Result(row_name(name, seed), seed, 0.0, figures, self.command))
 
     def _do_system(self, name: str, seed: int, done: bool) -> None:
         row = row_name(name, seed)

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from r2d2.data.pieces import Pieces
 from r2d2.reproduce.treebanks import DEV, TEXT, TRAIN, Treebank
-from r2d2.reproduce.vocabulary import shared_tokenizer
+from r2d2.reproduce.vocabulary import load_pieces, shared_tokenizer
 from r2d2.training.families import FAMILIES, FamilyName
 from r2d2.training.recipe import (
     BatchSection,
@@ -223,6 +224,11 @@ def pretraining_of(system: System, scale: ParsingScale, treebank: Treebank, *, d
         CheckpointSection(every=1000, metric="loss", export="last"),
         seed,
     )
+
+
+def shared_pieces(scale: ParsingScale, treebank: Treebank, data: Path, folder: Path) -> Pieces:
+    """The vocabulary of the systems that read pieces."""
+    return load_pieces(_tokenizer(SYSTEMS["r2d2"], scale, treebank, data, folder), data)
 
 
 @dataclass(frozen=True)

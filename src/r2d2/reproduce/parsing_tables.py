@@ -151,7 +151,7 @@ class ParsingTables:
         trained = [name for name in SYSTEMS if level == "word" or not SYSTEMS[name].words]
         usual = usual_systems(self.treebank)
         lines = []
-        for name in [*(TRIVIAL_NAMES if level == "word" else ()), *trained]:
+        for name in [*TRIVIAL_NAMES, *trained]:
             alone = read_result(self.folder, name) if name in SEEDLESS else None
             results = read_seeds(self.folder, name) if alone is None else [alone]
             if results or name in TRIVIAL_NAMES or name in usual:
