@@ -89,9 +89,10 @@ class TreeInduction:
         protected: Iterable[Span] = (),
         noise: Callable[[int, int, list[int]], Tensor] | None = None,
         temperature: float = 1.0,
+        merge_score: Callable[[int, int], float] | None = None,
     ) -> None:
         self.f, self.m, self.protected = f, m, list(protected)
-        self.noise, self.temperature = noise, temperature
+        self.noise, self.temperature, self.merge_score = noise, temperature, merge_score
         one = torch.zeros((), dtype=leaves.dtype)
         self.T: Table = {(i, i): Cell(i, i + 1, leaf, one, one) for i, leaf in enumerate(leaves)}
         self.n = len(leaves)
@@ -149,7 +150,7 @@ class TreeInduction:
         self.n -= 1
 
     def find(self) -> int:
-        """Algorithm 2."""
+        """Algorithm 2, where p may be something else than the model's."""
         L = [self.T.get((i, i + 1)) for i in range(self.n - 1)]
         tau: set[int] = set()
         for i in range(self.n - self.m + 1):
@@ -157,13 +158,18 @@ class TreeInduction:
         if not tau:
             tau = {i for i, cell in enumerate(L) if cell is not None}
 
+        def log_p(cell: Cell) -> Tensor:
+            if self.merge_score is None:
+                return cell.log_p.detach()
+            return torch.tensor(self.merge_score(*cell.span), dtype=cell.log_p.dtype)
+
         def p(i: int) -> Tensor:
             inside = 0 <= i < len(L) and L[i] is not None
-            return L[i].log_p.detach().exp() if inside else torch.zeros(())
+            return log_p(L[i]).exp() if inside else torch.zeros(())
 
         def ambiguity(i: int) -> float:
             complements = [(1 - p(x)).clamp(min=1e-9).log() for x in (i - 1, i + 1)]
-            return float(L[i].log_p.detach() + complements[0] + complements[1])
+            return float(log_p(L[i]) + complements[0] + complements[1])
 
         score = {i: ambiguity(i) for i in sorted(tau)}
         best = max(score.values())
@@ -179,8 +185,13 @@ class TreeInduction:
             if j == i + 1:
                 pairs.add(i)
             elif j > i:
-                scores = {split.at: split.score for split in self.T[i, j].splits}
+                scores = {split.at: split.score + self.score_of_parts(split) for split in self.T[i, j].splits}
                 living = {k: scores[self.T[k + 1, k + 1].start] for k in range(i, j) if self.T[k, k].end in scores}
                 k = max(living, key=lambda k: living[k])
                 stack += [(i, k), (k + 1, j)]
         return pairs
+
+    def score_of_parts(self, split: Split) -> float:
+        return (
+            0.0 if self.merge_score is None else sum(self.merge_score(*part.span) for part in (split.left, split.right))
+        )

@@ -18,6 +18,7 @@ from chart.samples import (
     random_family,
     random_leaves,
     repeatable_noise,
+    repeatable_scores,
 )
 from oracle import Result, TreeInduction, crosses
 from r2d2.chart import UNPRUNED, Chart, gumbel_noise, induce
@@ -33,10 +34,15 @@ def way(request):
         yield
 
 
-def run_oracle(leaves, lengths, f, m, families, noise) -> list[Result]:
+def run_oracle(leaves, lengths, f, m, families, noise, merge_scores=None) -> list[Result]:
     results = []
     for b, n in enumerate(lengths):
-        own_noise = None
+        own_noise = own_score = None
+        if merge_scores is not None:
+
+            def own_score(start: int, end: int, b: int = b) -> float:
+                return merge_scores(*(torch.tensor(value) for value in (b, start, end))).item()
+
         if noise is not None:
 
             def own_noise(start: int, end: int, at: list[int], b: int = b) -> Tensor:
@@ -45,7 +51,8 @@ def run_oracle(leaves, lengths, f, m, families, noise) -> list[Result]:
 
         threshold = n if m == UNPRUNED else m
         family = families[b] if families else ()
-        results.append(TreeInduction(leaves[b, :n], f, max(threshold, 2), family or (), own_noise).run())
+        induction = TreeInduction(leaves[b, :n], f, max(threshold, 2), family or (), own_noise, merge_score=own_score)
+        results.append(induction.run())
     return results
 
 
@@ -75,16 +82,16 @@ def total_of_oracle(results: list[Result]) -> Tensor:
     return total
 
 
-def compare(lengths, m, seed, *, protect: bool, noise, sharpness: float = 1.0) -> None:
+def compare(lengths, m, seed, *, protect: bool, noise, sharpness: float = 1.0, merge_scores=None) -> None:
     leaves = random_leaves(lengths, D, seed)
     f = SmallComposition(D, seed, sharpness)
     families = [random_family(n, seed + b) if b % 3 != 2 else None for b, n in enumerate(lengths)] if protect else None
-    expected = run_oracle(leaves, lengths, f, m, families, noise)
+    expected = run_oracle(leaves, lengths, f, m, families, noise, merge_scores)
     wanted = [leaves, *f.parameters()]
     gradients = torch.autograd.grad(total_of_oracle(expected), wanted, allow_unused=True)
     for way in WAYS_HERE:
         with bookkeeping_by(way):
-            chart = induce(leaves, lengths, f, m, protected_spans=families, noise=noise)
+            chart = induce(leaves, lengths, f, m, protected_spans=families, noise=noise, merge_scores=merge_scores)
         compare_charts(chart, lengths, expected)
         compare_gradients(chart, lengths, wanted, gradients)
 
@@ -136,12 +143,20 @@ def compare_contexts(chart: Chart, lengths: list[int], expected: list[Result]) -
     seed=st.integers(0, 10_000),
     protect=st.booleans(),
     noisy=st.booleans(),
+    scored=st.booleans(),
 )
-@example(lengths=[1], m=2, seed=0, protect=False, noisy=True)
-@example(lengths=[2, 1, 2], m=4, seed=0, protect=True, noisy=False)
-@example(lengths=[40, 3, 17, 40], m=9, seed=1, protect=True, noisy=True)
-def test_equals_the_oracle(lengths, m, seed, protect, noisy) -> None:
-    compare(lengths, m, seed, protect=protect, noise=repeatable_noise if noisy else None)
+@example(lengths=[1], m=2, seed=0, protect=False, noisy=True, scored=True)
+@example(lengths=[2, 1, 2], m=4, seed=0, protect=True, noisy=False, scored=False)
+@example(lengths=[40, 3, 17, 40], m=9, seed=1, protect=True, noisy=True, scored=False)
+@example(lengths=[40, 3, 17, 40], m=5, seed=1, protect=False, noisy=False, scored=True)
+def test_equals_the_oracle(lengths, m, seed, protect, noisy, scored) -> None:
+    noise, scores = repeatable_noise if noisy else None, repeatable_scores if scored else None
+    compare(lengths, m, seed, protect=protect, noise=noise, merge_scores=scores)
+
+
+def test_other_scores_make_other_merges() -> None:
+    leaves, f = random_leaves([20], D, 0), SmallComposition(D, 0)
+    assert induce(leaves, [20], f, 4).merges(0) != induce(leaves, [20], f, 4, merge_scores=repeatable_scores).merges(0)
 
 
 @pytest.mark.parametrize("m", [2, 4, 7])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
-from r2d2.chart.chart import Forest
+from every_tree import trees_of
 from r2d2.model import R2D2Model
 from r2d2.parser.forest import best_trees
 from r2d2.trees import Span
@@ -18,20 +16,6 @@ LENGTHS = [7, 2, 5, 1]
 
 def model_with(bias: float, marks: list[int] | None = None) -> R2D2Model:
     return tiny(3, right_bias=bias, mark_token_ids=marks).model.eval()
-
-
-def trees_of(forest: Forest, cell: int) -> Iterator[tuple[list[Span], float]]:
-    """Every tree of a cell, with the sum of log p over its compositions."""
-    span = int(forest.start[cell]), int(forest.end[cell])
-    if span[1] - span[0] == 1:
-        yield [], 0.0
-        return
-    for k, (left, right) in enumerate(zip(forest.left[cell].tolist(), forest.right[cell].tolist(), strict=True)):
-        if left >= 0:
-            own = float(forest.score[cell, k] - forest.log_p_tree[left] - forest.log_p_tree[right])
-            for left_spans, left_score in trees_of(forest, left):
-                for right_spans, right_score in trees_of(forest, right):
-                    yield [span, *left_spans, *right_spans], own + left_score + right_score
 
 
 @pytest.mark.parametrize("m", [3, "inf"])

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from r2d2.chart.cells import Cells
-from r2d2.chart.right_bias import with_right_bias
+from r2d2.chart.preferences import SpanScores, with_preferences
 from r2d2.trees import Span, Tree
 
 
@@ -70,20 +70,20 @@ class Chart:
         merged: Sequence[Int[Tensor, " _"]],
         compositions: int,
         drawn: Int[Tensor, " r"] | None = None,
-        right_bias: float = 0.0,
-        last_phrases: Sequence[int] | None = None,
+        scores: Float[Tensor, " r"] | None = None,
+        preferences: Sequence[SpanScores] = (),
     ) -> None:
         """`order[x]` is the caller's number of the x-th sentence inside the chart, `lengths[x]` its length, and
         `merged[t]` the cells merged at step t, for the first sentences; `drawn` has for each cell the split it took.
-        Trees and forests are read with the `right_bias` (`r2d2.chart.right_bias`); `last_phrases[x]` is where the last
-        phrase of a sentence ends, by default its length."""
+        With `scores`, those of a split's parts were added to its log p~ in `cells`. Trees and forests are read with the
+        `preferences`, added up (`r2d2.chart.preferences`)."""
         self.compositions = compositions
         """How many times f was evaluated, padding not counted."""
         self._e, self._log_p, self._log_p_tree = e, log_p, log_p_tree
         self._cells = cells
         self._lengths, self._merged = lengths, merged
-        self._order, self._drawn, self._right_bias = order, drawn, right_bias
-        self._last_phrases = lengths if last_phrases is None else last_phrases
+        self._order, self._drawn = order, drawn
+        self._scores, self._preferences = scores, preferences
         self._inside = {original: inside for inside, original in enumerate(order)}
 
     def cells(self, sentence: int) -> list[Span]:
@@ -218,16 +218,20 @@ class Chart:
             values.detach().cpu().numpy()
             for values in (self._log_p, self._log_p_tree, self._cells.score[: len(self._e)])
         )
+        if self._scores is not None:
+            added = self._scores.detach().cpu().numpy()
+            score = score - (added[host.left] + added[host.right])
         split_log_p = score - (log_p_tree[host.left] + log_p_tree[host.right])  # -inf where there is no split
-        if self._right_bias:
-            score, log_p_tree = with_right_bias(
-                self._right_bias,
+        if self._preferences:
+            places = self.all_places()
+            weight = torch.stack([preference(*places) for preference in self._preferences]).sum(0)
+            score, log_p_tree = with_preferences(
+                weight.detach().cpu().numpy(),
                 split_log_p=split_log_p,
                 log_p_tree=log_p_tree,
                 left=host.left,
                 right=host.right,
                 width=host.end - host.start,
-                ends_sentence=host.end == np.array([*self._last_phrases, 0])[host.sentence],  # the null cell's is -1
             )
             taken = split_log_p[np.arange(len(score)), score.argmax(axis=1)]
             log_p = np.where(host.end - host.start > 1, taken, log_p)

@@ -13,21 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from r2d2.chart.bookkeeping import Bookkeeping, NewCells
 from r2d2.chart.cells import Cells
 from r2d2.chart.chart import Chart
 from r2d2.chart.native_bookkeeping import NativeBookkeeping, native_can_serve
+from r2d2.chart.preferences import SpanScores
 from r2d2.chart.protected import ProtectedSpans, SpanFamily
 from r2d2.chart.selection import Noise
 from r2d2.chart.tensor_bookkeeping import TensorBookkeeping
 from r2d2.chart.threshold import Threshold, check_threshold, rows_for
 from r2d2.chart.values import AutogradValues, CellValues, Composition
 from r2d2.errors import InputError
-
-LOG_P_A_RANK = -1e3  # far below what chance gives
 
 MakeValues = Callable[[Tensor, int], CellValues]
 """Given the leaves [t, d] and how many cells there may be, the values of cells."""
@@ -42,18 +41,21 @@ def induce(
     protected_spans: Sequence[SpanFamily | None] | None = None,
     noise: Noise | None = None,
     temperature: float = 1.0,
+    merge_scores: SpanScores | None = None,
 ) -> Chart:
     """Build the chart of a batch under any composition function, its gradients left to autograd.
 
     `leaves` are padded on the right; `lengths` tells how many are real. Without `noise` the best split is chosen, still
     straight-through; `temperature` is the softmax's. `protected_spans` has for each sentence a laminar family of
-    spans that no cell may cross, or None.
+    spans that no cell may cross, or None. `merge_scores` are those of `induce_values`.
     """
 
     def make_values(leaves: Tensor, capacity: int) -> AutogradValues:
         return AutogradValues(leaves, capacity, compose, temperature)
 
-    return induce_values(leaves, lengths, make_values, m, protected_spans=protected_spans, noise=noise)
+    return induce_values(
+        leaves, lengths, make_values, m, protected_spans=protected_spans, noise=noise, merge_scores=merge_scores
+    )
 
 
 def induce_values(
@@ -65,18 +67,16 @@ def induce_values(
     protected_spans: Sequence[SpanFamily | None] | None = None,
     noise: Noise | None = None,
     random_merges: bool = False,
-    merge_ranks: Int[Tensor, "b n1 n1"] | None = None,
+    merge_scores: SpanScores | None = None,
     keep_draws: bool = False,
-    right_bias: float = 0.0,
-    last_phrases: Sequence[int] | None = None,
+    preferences: Sequence[SpanScores] = (),
 ) -> Chart:
     """The same where the values of cells are computed in a way of their own, from leaves that may be anything.
 
-    With `random_merges` FIND is given a p by chance for every cell, so that pruning explores as the noise does. With
-    `merge_ranks` as well, a span (i, j) comes before all those whose merge_ranks[b, i, j] is higher, in the choice of
-    merges and in the trees that FIND's candidates come from. `keep_draws` asks for `Chart.drawn_boundaries`, and
-    `right_bias` is that with which trees are read (`r2d2.chart.right_bias`); `last_phrases` says where the last phrase
-    of each sentence ends, if not with the sentence.
+    FIND reads `merge_scores`, if there are any, in place of cells' own log p, so they must not be above 0; in the trees
+    that its candidates come from, those of a split's two parts are added to its log p~. With `random_merges` FIND is
+    given a p by chance for every cell, so that pruning explores as the noise does; with both, the logarithms are added.
+    `keep_draws` asks for `Chart.drawn_boundaries`; trees are read with the `preferences` (`r2d2.chart.preferences`).
     """
     check_threshold(m)
     if not lengths or min(lengths) < 1:
@@ -84,13 +84,13 @@ def induce_values(
     if len(lengths) != leaves.shape[0] or max(lengths) > leaves.shape[1]:
         raise InputError(f"lengths ({list(lengths)}) do not fit leaves of shape {tuple(leaves.shape)}")
     induction = _Induction(
-        leaves, lengths, make_values, m, protected_spans, noise, random_merges, merge_ranks, keep_draws
+        leaves, lengths, make_values, m, protected_spans, noise, random_merges, merge_scores, keep_draws
     )
     for width in range(2, induction.rows + 1):
         induction.grow(width)
     for _ in range(max(lengths) - induction.rows):
         induction.prune()
-    return induction.chart(right_bias, lengths if last_phrases is None else last_phrases)
+    return induction.chart(preferences)
 
 
 class _Induction:
@@ -105,7 +105,7 @@ class _Induction:
         protected_spans: Sequence[SpanFamily | None] | None,
         noise: Noise | None,
         random_merges: bool,
-        merge_ranks: Tensor | None,
+        merge_scores: SpanScores | None,
         keep_draws: bool,
     ) -> None:
         device = leaves.device
@@ -125,11 +125,13 @@ class _Induction:
         self.values = make_values(leaves[self.original[sentence], position], capacity)
         log_p = self.values.log_p
         self.random_log_p = torch.rand_like(log_p).log() if random_merges else None
-        self.merge_ranks = merge_ranks
         cells = Cells(capacity, max(self.rows - 1, 1), len(lengths), longest, log_p.dtype, device)
         make_bookkeeping = NativeBookkeeping if native_can_serve(log_p) else TensorBookkeeping
         self.drawn = torch.zeros_like(cells.start) if keep_draws else None
         self.bookkeeping: Bookkeeping = make_bookkeeping(cells, self.lengths, self.rows, protected)
+        self.merge_scores = merge_scores
+        self.scores = torch.zeros_like(log_p) if merge_scores is not None else None  # [r] of cells
+        self._score(slice(1, cells.used))
 
     def grow(self, width: int) -> None:
         """Compute every cell over `width` units."""
@@ -137,8 +139,8 @@ class _Induction:
 
     def prune(self) -> None:
         """Merge one pair of units in every sentence that has more units than rows, and fill the topmost row."""
-        log_p = self.values.log_p if self.random_log_p is None else self.random_log_p
-        self._compute(self.bookkeeping.prune(log_p))
+        told = [values for values in (self.scores, self.random_log_p) if values is not None]
+        self._compute(self.bookkeeping.prune(sum(told[1:], start=told[0]) if told else self.values.log_p))
 
     def _compute(self, new: NewCells | None) -> None:
         if new is None:
@@ -148,21 +150,16 @@ class _Induction:
         if self.drawn is not None:
             noisy = log_p_tree if noise is None else log_p_tree + noise.to(log_p_tree.dtype)
             self.drawn[new.rows] = noisy.argmax(dim=1)
-        if self.random_log_p is not None and self.merge_ranks is not None:
-            whole, parts = self._ranks(new, self.merge_ranks)
-            self.random_log_p[new.rows] += LOG_P_A_RANK * whole
-            log_p_tree = log_p_tree + LOG_P_A_RANK * parts
+        if self.scores is not None:
+            self._score(new.rows)
+            log_p_tree = log_p_tree + self.scores[new.pairs.left] + self.scores[new.pairs.right]
         self.bookkeeping.record(new, log_p_tree)
 
-    def _ranks(self, new: NewCells, ranks: Int[Tensor, "b n1 n1"]) -> tuple[Int[Tensor, " c"], Int[Tensor, "c k"]]:
-        """The ranks of new cells, and those of the two parts of each of their splits, added."""
-        cells, rows, k = self.bookkeeping.cells, new.rows, new.pairs.left.shape[1]
-        sentence, start, end = self.original[cells.sentence[rows]], cells.start[rows], cells.end[rows]
-        at = cells.at[rows, :k]
-        of_parts = (
-            ranks[sentence.unsqueeze(1), start.unsqueeze(1), at] + ranks[sentence.unsqueeze(1), at, end.unsqueeze(1)]
-        )
-        return ranks[sentence, start, end], of_parts
+    def _score(self, rows: slice) -> None:
+        if self.merge_scores is not None and self.scores is not None:
+            cells = self.bookkeeping.cells
+            sentence = self.original[cells.sentence[rows]]
+            self.scores[rows] = self.merge_scores(sentence, cells.start[rows], cells.end[rows]).to(self.scores.dtype)
 
     def _draw(self, new: NewCells) -> Float[Tensor, "c k"] | None:
         if self.noise is None:
@@ -170,7 +167,7 @@ class _Induction:
         cells, rows, k = self.bookkeeping.cells, new.rows, new.pairs.left.shape[1]
         return self.noise(self.original[cells.sentence[rows]], cells.start[rows], cells.end[rows], cells.at[rows, :k])
 
-    def chart(self, right_bias: float, last_phrases: Sequence[int]) -> Chart:
+    def chart(self, preferences: Sequence[SpanScores]) -> Chart:
         e, log_p, log_p_tree = self.values.close()
         return Chart(
             e=e,
@@ -182,8 +179,8 @@ class _Induction:
             merged=self.bookkeeping.merged(),
             compositions=self.values.compositions,
             drawn=None if self.drawn is None else self.drawn[: len(e)],
-            right_bias=right_bias,
-            last_phrases=[last_phrases[sentence] for sentence in self.order],
+            scores=None if self.scores is None else self.scores[: len(e)],
+            preferences=preferences,
         )
 
 

@@ -24,6 +24,8 @@ class R2D2Config(PreTrainedConfig):
     and [SUM]. `m` does not shape the weights: it is the threshold used when a call names no other, and may be "inf".
     `right_bias` is a preference with which trees are read (`r2d2.chart.right_bias`); the paper has none.
     `mark_token_ids` are pieces that are punctuation: at the end of a sentence they are behind its last phrase.
+    With `span_scorer_size` above 0 the model has a span scorer (`r2d2.model.span_scorer`), an LSTM of that width and of
+    `span_scorer_layers`, which learns from guides; trees are read with `span_weight` times its log-odds.
     With `composition="tree_lstm"`, `intermediate_size` is the width of the Tree-LSTM's state, and layers and
     heads mean nothing.
     """
@@ -40,6 +42,10 @@ class R2D2Config(PreTrainedConfig):
     temperature: float | int = 1.0
     right_bias: float | int = 0.0
     mark_token_ids: list[int] | None = None
+    span_scorer_size: int = 0
+    span_scorer_layers: int = 2
+    span_scorer_dropout: float | int = 0.2
+    span_weight: float | int = 1.0
     hidden_dropout_prob: float | int = 0.1
     attention_probs_dropout_prob: float | int = 0.1
     layer_norm_eps: float = 1e-5
@@ -56,7 +62,10 @@ class R2D2Config(PreTrainedConfig):
         super().__post_init__(**kwargs)
         check_threshold(self.m)
         check_sizes(self, "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
-        check_dropouts(self, "hidden_dropout_prob", "attention_probs_dropout_prob")
+        check_sizes(self, "span_scorer_layers")
+        check_dropouts(self, "hidden_dropout_prob", "attention_probs_dropout_prob", "span_scorer_dropout")
+        if self.span_scorer_size < 0:
+            raise InputError(f"span_scorer_size ({self.span_scorer_size}) must not be negative")
         check_tokens(self, *SPECIAL_TOKENS)
         if self.composition not in COMPOSITIONS:
             raise InputError(f"composition ({self.composition!r}) must be one of {', '.join(COMPOSITIONS)}")

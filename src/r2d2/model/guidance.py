@@ -8,7 +8,7 @@ and pruning, which reads p too, keeps their cells. Phrases take a split that agr
 right and wrong splits are both to be seen.
 
 Which cells there are is up to the model, as in any training. A model that knows little merges units that the guide
-keeps apart, and then no cell is left for the larger phrases, and nothing is learnt of them. With `merge_ranks` pruning
+keeps apart, and then no cell is left for the larger phrases, and nothing is learnt of them. With `GuidedMerges` pruning
 follows the guide, and its phrases become cells.
 """
 
@@ -24,6 +24,7 @@ PHRASE, CROSSES = 0, 2  # ranks
 SHARE_TOLD = 0.5
 CERTAIN = 1e3  # far above any other noise
 LARGEST_LOG_P = -1e-6  # so that log(1 - p) stays finite
+LOG_P_A_RANK = -1e3  # far below what chance gives
 
 
 def guidance_loss(chart: Chart, guide: Int[Tensor, "b n1 n1"]) -> Float[Tensor, ""]:
@@ -53,6 +54,18 @@ class GuidedNoise:
         sentence, start, end = sentence.unsqueeze(1), start.unsqueeze(1), end.unsqueeze(1)
         agrees = (self.ranks[sentence, start, at] < CROSSES) & (self.ranks[sentence, at, end] < CROSSES)
         return noise + CERTAIN * (agrees & told.unsqueeze(1))
+
+
+class GuidedMerges:
+    """Scores under which pruning merges spans in the order of their ranks."""
+
+    def __init__(self, ranks: Int[Tensor, "b n1 n1"]) -> None:
+        self.ranks = ranks
+
+    def __call__(
+        self, sentence: Int[Tensor, "*s"], start: Int[Tensor, "*s"], end: Int[Tensor, "*s"]
+    ) -> Float[Tensor, "*s"]:
+        return LOG_P_A_RANK * self.ranks[sentence, start, end]
 
 
 def merge_ranks(guide: Int[Tensor, "b n1 n1"]) -> Int[Tensor, "b n1 n1"]:

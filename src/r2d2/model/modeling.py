@@ -22,8 +22,10 @@ from r2d2.chart import (
     Chart,
     MakeValues,
     Noise,
+    RightBias,
     SharedValues,
     SpanFamily,
+    SpanScores,
     Threshold,
     gumbel_noise,
     induce_values,
@@ -33,7 +35,8 @@ from r2d2.model.configuration import R2D2Config
 from r2d2.model.cross_entropy import linear_cross_entropy
 from r2d2.model.fast_prediction import fast_predict
 from r2d2.model.fast_values import FastValues
-from r2d2.model.guidance import GuidedNoise, guidance_loss, merge_ranks
+from r2d2.model.guidance import GuidedMerges, GuidedNoise, guidance_loss, merge_ranks
+from r2d2.model.span_scorer import SpanLogits, SpanScorer, span_loss
 from r2d2.model.transformer import RecursiveLayer, RecursiveTransformer
 from r2d2.model.tree_lstm import TreeLSTM
 
@@ -75,6 +78,10 @@ class R2D2PreTrainedModel(PreTrainedModel):
             if module.bias is not None:
                 bound = 1 / math.sqrt(module.in_features)
                 init.uniform_(module.bias, -bound, bound)
+        elif isinstance(module, nn.LSTM):  # likewise
+            bound = 1 / math.sqrt(module.hidden_size)
+            for parameter in module.parameters():
+                init.uniform_(parameter, -bound, bound)
         elif isinstance(module, RecursiveLayer):
             init.normal_(module.roles, std=1.0)
         elif isinstance(module, TreeLSTM):
@@ -90,6 +97,7 @@ class R2D2Model(R2D2PreTrainedModel):
         super().__init__(config)
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
         self.composition = (TreeLSTM if config.composition == "tree_lstm" else RecursiveTransformer)(config)
+        self.span_scorer = SpanScorer(config) if config.span_scorer_size else None
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -114,8 +122,9 @@ class R2D2Model(R2D2PreTrainedModel):
         """Build the chart of a batch padded on the right.
 
         `m` and `temperature` are the configuration's unless given. `sample` says whether splits are drawn with Gumbel
-        noise: in training, unless given. `merges` says which pairs of units pruning merges: those that FIND chooses,
-        random ones, or those of the `guide` (`r2d2.model.guidance`) in random order; where there is none, random ones.
+        noise: in training, unless given. `merges` says which pairs of units pruning merges: those that FIND chooses, by
+        p or by the span scorer if there is one, random ones, or those of the `guide` (`r2d2.model.guidance`) in random
+        order; where there is none, random ones.
         """
         chart = self.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges, guide)
         return R2D2Output(root=chart.roots(), chart=chart if return_chart else None)
@@ -135,6 +144,13 @@ class R2D2Model(R2D2PreTrainedModel):
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
         ranks = None if guide is None else merge_ranks(guide)
         noise: Noise = gumbel_noise if ranks is None else GuidedNoise(ranks)
+        with torch.no_grad():
+            logits = self.score_spans(input_ids, lengths)
+        merge_scores: SpanScores | None = None
+        if merges == "guide" and ranks is not None:
+            merge_scores = GuidedMerges(ranks)
+        elif merges == "best" and logits is not None:
+            merge_scores = logits.log_p
         return induce_values(
             self.composition.leaves(self.embedding(input_ids)),
             lengths,
@@ -143,17 +159,30 @@ class R2D2Model(R2D2PreTrainedModel):
             protected_spans=protected_spans,
             noise=noise if (self.training if sample is None else sample) else None,
             random_merges=merges != "best",
-            merge_ranks=ranks if merges == "guide" else None,
+            merge_scores=merge_scores,
             keep_draws=guide is not None,
-            right_bias=self.config.right_bias,
-            last_phrases=self._last_phrases(input_ids, lengths),
+            preferences=self._preferences(input_ids, lengths, logits),
         )
 
-    def _last_phrases(self, input_ids: Int[Tensor, "b n"], lengths: Sequence[int]) -> list[int] | None:
-        """Where each sentence ends but for the marks behind its last word; None where nobody asks."""
-        if not self.config.right_bias or not self.config.mark_token_ids:
-            return None
-        marks = frozenset(self.config.mark_token_ids)
+    def score_spans(self, input_ids: Int[Tensor, "b n"], lengths: Sequence[int]) -> SpanLogits | None:
+        """What the span scorer says of all spans, if there is one."""
+        return None if self.span_scorer is None else self.span_scorer(self.embedding(input_ids), lengths)
+
+    def _preferences(
+        self, input_ids: Int[Tensor, "b n"], lengths: Sequence[int], logits: SpanLogits | None
+    ) -> list[SpanScores]:
+        """What trees are read with, beside p."""
+        preferences: list[SpanScores] = []
+        if self.config.right_bias:
+            ends = torch.tensor(self._last_phrases(input_ids, lengths), device=input_ids.device)
+            preferences.append(RightBias(self.config.right_bias, ends))
+        if logits is not None:
+            preferences.append(logits.times(self.config.span_weight))
+        return preferences
+
+    def _last_phrases(self, input_ids: Int[Tensor, "b n"], lengths: Sequence[int]) -> list[int]:
+        """Where each sentence ends but for the marks behind its last word."""
+        marks = frozenset(self.config.mark_token_ids or ())
         ends = []
         for ids, length in zip(input_ids.tolist(), lengths, strict=True):
             end = length
@@ -170,12 +199,19 @@ class R2D2Model(R2D2PreTrainedModel):
         one sentence: what they share is computed once. The chart is there for its count of compositions."""
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
         make = self._make_values(self.config.temperature)
+        logits = self.score_spans(input_ids, lengths)
 
         def make_distinct(names: Tensor, capacity: int) -> CellValues:
             return make(self.composition.leaves(self.embedding(names)), capacity)
 
         shared = partial(SharedValues, make_values=make_distinct)
-        chart = induce_values(input_ids.unsqueeze(-1), lengths, shared, self.config.m if m is None else m)
+        chart = induce_values(
+            input_ids.unsqueeze(-1),
+            lengths,
+            shared,
+            self.config.m if m is None else m,
+            merge_scores=None if logits is None else logits.log_p,
+        )
         return R2D2Output(root=chart.roots(), chart=chart)
 
     def _make_values(self, temperature: float) -> MakeValues:
@@ -276,6 +312,7 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
             loss = self._loss(h, labels[real]) / tokens
             if guide is not None:
                 loss = loss + guidance * guidance_loss(chart, guide) / tokens
+            loss = loss + guidance * self._span_loss(input_ids, real, guide) / tokens
         else:
             scores = self.lm_head(h)
             logits = scores.new_zeros(*input_ids.shape, scores.shape[-1])
@@ -288,6 +325,19 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
             return F.cross_entropy(self.lm_head(h).float(), labels, ignore_index=IGNORED_LABEL, reduction="sum")
         decoder = self.lm_head.decoder
         return linear_cross_entropy(self.lm_head.hidden(h), decoder.weight, decoder.bias, labels, ignored=IGNORED_LABEL)
+
+    def _span_loss(
+        self, input_ids: Int[Tensor, "b n"], real: Bool[Tensor, "b n"], guide: Int[Tensor, "b n1 n1"] | None
+    ) -> Float[Tensor, ""] | float:
+        """What the span scorer learns from guides. Without any it is 0, but in training it has gradients all the same:
+        processes that train together wait for them."""
+        lengths = [int(length) for length in real.sum(dim=1).tolist()]
+        logits = self.model.score_spans(input_ids, lengths) if self.training or guide is not None else None
+        if logits is None:
+            return 0.0
+        if guide is None:
+            return 0.0 * logits.all().sum()
+        return span_loss(logits, guide, lengths)
 
     def _between_contexts(self, chart: Chart, real: Bool[Tensor, "b n"]) -> Float[Tensor, "t d"]:
         left, right = chart.contexts(real)

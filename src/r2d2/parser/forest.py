@@ -8,9 +8,9 @@ has it.
     log p~^k                                    score of split k of a cell, as the chart has it
     log p^k = log p~^k - log p~_l - log p~_r    what the split itself adds to its parts l and r
 
-The score of a tree is the sum of log p over its compositions, those inside words too, and of the right bias where the
-model has one (`r2d2.chart.right_bias`). The chart's own log p~ of a cell is the highest such sum over the trees of the
-cell, pruned or not, so the first of the k best is always the parse.
+The score of a tree is the sum of log p over its compositions, those inside words too, and of preferences where the
+model has some (`r2d2.chart.preferences`). The chart's own log p~ of a cell is the highest such sum over the trees of
+the cell, pruned or not, so the first of the k best is always the parse.
 """
 
 from __future__ import annotations

@@ -146,10 +146,13 @@ def _size(finished: FinishedModel, dtype: torch.dtype) -> dict[str, str]:
     if config.composition == "transformer":
         sizes |= {"layers": str(config.num_hidden_layers), "attention heads": str(config.num_attention_heads)}
     case = "lower case" if finished.pieces.lowercase else "cased"
-    bias = {"right bias": f"{config.right_bias:g}"} if config.right_bias else {}
+    preferences = {"right bias": f"{config.right_bias:g}"} if config.right_bias else {}
+    if config.span_scorer_size:
+        shape = f"{config.span_scorer_size:,} wide, layers: {config.span_scorer_layers}"
+        preferences["span scorer"] = f"{shape}, weight {config.span_weight:g}"
     return sizes | {
         "threshold m": str(config.m),
-        **bias,
+        **preferences,
         "vocabulary": f"{finished.pieces.vocab_size:,} pieces, {case}",
         "weights": f"stored as {str(dtype).removeprefix('torch.')}, loaded as float32",
     }
