@@ -4,7 +4,7 @@
     r2d2 train english-teacher-pcfg corpus.root=GUIDES --out runs/pcfg
     r2d2 train english-teacher-diora corpus.root=GUIDES --out runs/diora
     r2d2 train english-teacher-on-lstm corpus.root=GUIDES --out runs/on-lstm
-    python recipes/english_guides.py votes GUIDES runs/pcfg/model ...           # their F1 on gum.dev, and that of all
+    python recipes/english_guides.py votes DATA runs/pcfg/model ...             # their F1 on gum.dev, and that of all
     python recipes/english_guides.py guides DATA GUIDES runs/pcfg/model ...     # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
 
@@ -15,9 +15,10 @@ Teachers read sentences of 4 to 20 words without punctuation: the 2,000 most fre
 class, such as `xing` for those in -ing and `capx` for names. Systems of several kinds err in several ways, so what they
 agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
 probable it is, twice, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have
-most votes. Where writers set commas and the like, phrases end: no guide has a span that goes across such a mark and
-ends at none, nor have the charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation put
-back between the words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
+most votes. A pupil may be a teacher of the next one: R2D2 reads words as they are, and votes by its trees. Where
+writers set commas and the like, phrases end: no guide has a span that goes across such a mark and ends at none, nor
+have the charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation put back between the
+words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ KEPT_WORDS = 2000
 TEACHER_LENGTHS, GUIDE_LENGTHS = range(4, 21), range(5, 33)
 GUIDES, LONGEST_WITH_MARKS = 60_000, 59
 AT_ONCE, TOKENS_AT_ONCE = 1000, 768
-GRAMMARS_WEIGHT = 2.0  # of a compound PCFG's votes: they are parts of one, where others have one or none
+WEIGHTS = {"compound_pcfg": 2.0}  # of votes: a grammar's are parts of one, where others have one or none
 SUFFIXES = ("ing", "ed", "ly", "ion", "ment", "ness", "ity", "er", "al", "ic", "ous", "ive", "able", "ist", "s")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 
@@ -97,7 +98,7 @@ def class_of(word: str, is_first: bool, kept: frozenset[str]) -> str:
     return "capx" if word[0].isupper() else "xx"
 
 
-def classes_of(words: list[str] | tuple[str, ...], kept: frozenset[str]) -> list[str]:
+def classes_of(words: Sequence[str], kept: frozenset[str]) -> list[str]:
     return [class_of(word, place == 0, kept) for place, word in enumerate(words)]
 
 
@@ -111,9 +112,12 @@ def write_words(data: Path, folder: Path) -> None:
                 marked = (next(classes) if token.is_word else token.text for token in tokens)
                 file.write(" ".join(marked) + "\n")
     with new_file(folder / "gum.dev.trees") as path:
-        trees = read_treebank(data / "gum" / "gum.dev.trees", prepare="kim2019")
-        lines = (f"{replace(tree, leaves=tuple(classes_of(tree.leaves, kept)))}\n" for tree in trees)
+        lines = (f"{replace(tree, leaves=tuple(classes_of(tree.leaves, kept)))}\n" for tree in read_gold(data))
         path.write_text("".join(lines), encoding="utf-8")
+
+
+def read_gold(data: Path) -> Sequence[Tree]:
+    return read_treebank(data / "gum" / "gum.dev.trees", prepare="kim2019").trees
 
 
 def with_marks(tree: Tree, tokens: list[Token]) -> Tree:
@@ -133,24 +137,27 @@ def with_marks(tree: Tree, tokens: list[Token]) -> Tree:
 
 
 class Teacher:
-    """A system of any kind that has learnt from classes of words."""
+    """A system of any kind: an R2D2, which reads words, or another that has learnt from their classes."""
 
     def __init__(self, folder: Path) -> None:
+        kind = model_type_of(folder)
         self.inducer = load_tree_inducer(folder)
-        self.grammar = load_weights(CompoundPCFG, folder).eval() if model_type_of(folder) == "compound_pcfg" else None
+        self.grammar = load_weights(CompoundPCFG, folder).eval() if kind == "compound_pcfg" else None
+        self.reads_words, self.weight = kind == "r2d2", WEIGHTS.get(kind, 1.0)
 
-    def votes(self, sentences: Sequence[Sequence[str]], forbidden: Tensor) -> Tensor:
+    def votes(self, sentences: Sequence[Sequence[str]], kept: frozenset[str], forbidden: Tensor) -> Tensor:
         """For every span (start, end) of each sentence; a grammar heeds what is forbidden."""
+        read = sentences if self.reads_words else [classes_of(words, kept) for words in sentences]
         if self.grammar is not None:
-            ids = [encoded.ids for encoded in self.inducer.pieces.encode_stream(sentences)]
+            ids = [encoded.ids for encoded in self.inducer.pieces.encode_stream(read)]
             inputs = collate(ids, self.grammar.config.pad_token_id)
             posteriors = self.grammar.span_posteriors(inputs["input_ids"], inputs["attention_mask"], forbidden)
-            return GRAMMARS_WEIGHT * posteriors
-        most = max(map(len, sentences)) + 1
-        votes = torch.zeros(len(sentences), most, most)
-        for own, tree in zip(votes, self.inducer.induce(sentences), strict=True):
+            return self.weight * posteriors
+        most = max(map(len, read)) + 1
+        votes = torch.zeros(len(read), most, most)
+        for own, tree in zip(votes, self.inducer.induce(read), strict=True):
             starts, ends = zip(*tree.spans(), strict=True)
-            own[list(starts), list(ends)] = 1.0
+            own[list(starts), list(ends)] = self.weight
         return votes
 
 
@@ -164,15 +171,17 @@ class Ballot(NamedTuple):
 
 
 def vote(
-    teachers: Sequence[Teacher], sentences: Sequence[Sequence[str]], bounds: Sequence[Sequence[int]]
+    teachers: Sequence[Teacher],
+    sentences: Sequence[Sequence[str]],
+    kept: frozenset[str],
+    bounds: Sequence[Sequence[int]],
 ) -> Iterator[Ballot]:
     for numbers in group_by_length([len(words) for words in sentences], tokens=TOKENS_AT_ONCE, sentences=32):
         batch = [sentences[number] for number in numbers]
         lengths = torch.tensor([len(words) for words in batch])
         forbidden = spans_across([bounds[number] for number in numbers], lengths.tolist())
-        yield Ballot(
-            numbers, torch.stack([teacher.votes(batch, forbidden) for teacher in teachers]), lengths, forbidden
-        )
+        votes = torch.stack([teacher.votes(batch, kept, forbidden) for teacher in teachers])
+        yield Ballot(numbers, votes, lengths, forbidden)
 
 
 def elected_trees(ballots: Iterable[Ballot]) -> list[Tree]:
@@ -183,11 +192,12 @@ def elected_trees(ballots: Iterable[Ballot]) -> list[Tree]:
     return [trees[number] for number in sorted(trees)]
 
 
-def print_votes(folder: Path, names: Sequence[str]) -> None:
+def print_votes(data: Path, names: Sequence[str]) -> None:
     """F1 on gum.dev, its marks unseen, of every teacher alone and of all together."""
-    gold = read_treebank(folder / "gum.dev.trees", prepare="none").trees
+    gold = read_gold(data)
     sentences = [tree.leaves for tree in gold]
-    ballots = list(vote([Teacher(Path(name)) for name in names], sentences, [()] * len(sentences)))
+    teachers = [Teacher(Path(name)) for name in names]
+    ballots = list(vote(teachers, sentences, frequent_words(data), [()] * len(sentences)))
     parts = {name: slice(place, place + 1) for place, name in enumerate(names)} | {"all": slice(None)}
     for name, part in parts.items():
         trees = elected_trees(ballot._replace(votes=ballot.votes[part]) for ballot in ballots)
@@ -212,7 +222,7 @@ def guides_of(batch: Sequence[list[Token]], names: tuple[str, ...], kept: frozen
     """The guides of some sentences in brackets, every other one with its marks."""
     words = [words_in(tokens) for tokens in batch]
     bounds = [without_marks(token.text for token in tokens)[1] for tokens in batch]
-    trees = elected_trees(vote(load_teachers(names), [classes_of(sentence, kept) for sentence in words], bounds))
+    trees = elected_trees(vote(load_teachers(names), words, kept, bounds))
     guides = [tree.with_leaves(own) for tree, own in zip(trees, words, strict=True)]
     for place, tokens in enumerate(batch):
         if place % 2 == 0 and len(words[place]) < len(tokens) <= LONGEST_WITH_MARKS:
@@ -231,8 +241,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case ["words", data, folder]:
             write_words(Path(data), Path(folder))
-        case ["votes", folder, _, *_]:
-            print_votes(Path(folder), arguments[2:])
+        case ["votes", data, _, *_]:
+            print_votes(Path(data), arguments[2:])
         case ["guides", data, folder, _, *_]:
             write_guides(Path(data), Path(folder), arguments[3:])
         case _:

@@ -86,7 +86,7 @@ def test_no_guide_goes_across_a_mark_unless_it_ends_at_one(folder: Path) -> None
 
 def test_teachers_are_scored_alone_and_together(folder: Path) -> None:
     models = ["pcfg/model", "diora/model", "on-lstm/model"]
-    printed = run(folder, str(RECIPES / "english_guides.py"), "votes", "data/english-small", *models)
+    printed = run(folder, str(RECIPES / "english_guides.py"), "votes", "data", *models)
     figures = {name: float(figure) for name, figure in (line.split() for line in printed.splitlines())}
     assert list(figures) == [*models, "all"]
     # Four words, always the same. Of their two phrases a binary tree has both, one or none.
@@ -102,3 +102,5 @@ def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:
     ]
     run(folder, "-m", "r2d2", "train", "english-small", "corpus.root=data", *small, *quick, "--out", "pupil")
     assert (folder / "pupil" / "model" / "model.safetensors").is_file()
+    printed = run(folder, str(RECIPES / "english_guides.py"), "votes", "data", "pupil/model", "pcfg/model")
+    assert [line.split()[0] for line in printed.splitlines()] == ["pupil/model", "pcfg/model", "all"]
