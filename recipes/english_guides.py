@@ -15,10 +15,10 @@ Teachers read sentences of 4 to 20 words without punctuation: the 2,000 most fre
 class, such as `xing` for those in -ing and `capx` for names. Systems of several kinds err in several ways, so what they
 agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
 probable it is, twice, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have
-most votes. A pupil may be a teacher of the next one: R2D2 reads words as they are, and votes by its trees. Where
-writers set commas and the like, phrases end: no guide has a span that goes across such a mark and ends at none, nor
-have the charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation put back between the
-words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
+most votes. A pupil may be a teacher of the next one: an R2D2 reads words as they are, and votes with the probabilities
+of its span scorer. Where writers set commas and the like, phrases end: no guide has a span that goes across such a mark
+and ends at none, nor have the charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation
+put back between the words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dataclasses import replace
 from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -42,11 +42,13 @@ from torch import Tensor
 from r2d2.baselines.compound_pcfg import CompoundPCFG
 from r2d2.baselines.compound_pcfg_mbr import most_expected_trees
 from r2d2.data.batches import collate, group_by_length, spans_across
+from r2d2.data.pieces import Pieces
 from r2d2.data.plain_words import Token, tokens_of, without_marks
 from r2d2.data.treebank import read_treebank
 from r2d2.evaluation.model_type import model_type_of
 from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.metrics import score_corpus
+from r2d2.model import R2D2ForBidirectionalLM
 from r2d2.model.loading import load_weights
 from r2d2.trees import Tree, write_brackets
 from r2d2.writing import new_file
@@ -55,7 +57,7 @@ KEPT_WORDS = 2000
 TEACHER_LENGTHS, GUIDE_LENGTHS = range(4, 21), range(5, 33)
 GUIDES, LONGEST_WITH_MARKS = 60_000, 59
 AT_ONCE, TOKENS_AT_ONCE = 1000, 768
-WEIGHTS = {"compound_pcfg": 2.0}  # of votes: a grammar's are parts of one, where others have one or none
+GRAMMARS_WEIGHT = 2.0
 SUFFIXES = ("ing", "ed", "ly", "ion", "ment", "ness", "ity", "er", "al", "ic", "ous", "ive", "able", "ist", "s")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 
@@ -136,29 +138,64 @@ def with_marks(tree: Tree, tokens: list[Token]) -> Tree:
     return Tree.from_spans([token.text for token in tokens], in_order)
 
 
-class Teacher:
-    """A system of any kind: an R2D2, which reads words, or another that has learnt from their classes."""
-
-    def __init__(self, folder: Path) -> None:
-        kind = model_type_of(folder)
-        self.inducer = load_tree_inducer(folder)
-        self.grammar = load_weights(CompoundPCFG, folder).eval() if kind == "compound_pcfg" else None
-        self.reads_words, self.weight = kind == "r2d2", WEIGHTS.get(kind, 1.0)
+class Teacher(Protocol):
+    """A system that votes for spans."""
 
     def votes(self, sentences: Sequence[Sequence[str]], kept: frozenset[str], forbidden: Tensor) -> Tensor:
-        """For every span (start, end) of each sentence; a grammar heeds what is forbidden."""
-        read = sentences if self.reads_words else [classes_of(words, kept) for words in sentences]
-        if self.grammar is not None:
-            ids = [encoded.ids for encoded in self.inducer.pieces.encode_stream(read)]
-            inputs = collate(ids, self.grammar.config.pad_token_id)
-            posteriors = self.grammar.span_posteriors(inputs["input_ids"], inputs["attention_mask"], forbidden)
-            return self.weight * posteriors
-        most = max(map(len, read)) + 1
-        votes = torch.zeros(len(read), most, most)
-        for own, tree in zip(votes, self.inducer.induce(read), strict=True):
-            starts, ends = zip(*tree.spans(), strict=True)
-            own[list(starts), list(ends)] = self.weight
+        """For every span (start, end) of each sentence of words; what is forbidden may be heeded."""
+
+
+class Grammar:
+    """A compound PCFG over classes of words. Its votes are parts of one, and count twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pieces = Pieces.load(folder)
+        self.model = load_weights(CompoundPCFG, folder).eval()
+
+    def votes(self, sentences: Sequence[Sequence[str]], kept: frozenset[str], forbidden: Tensor) -> Tensor:
+        encoded = self.pieces.encode_stream([classes_of(words, kept) for words in sentences])
+        inputs = collate([one.ids for one in encoded], self.model.config.pad_token_id)
+        return GRAMMARS_WEIGHT * self.model.span_posteriors(inputs["input_ids"], inputs["attention_mask"], forbidden)
+
+
+class Pupil:
+    """An R2D2 with a span scorer, over words as they are."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pieces = Pieces.load(folder)
+        self.model = load_weights(R2D2ForBidirectionalLM, folder).eval().model
+
+    @torch.no_grad()
+    def votes(self, sentences: Sequence[Sequence[str]], kept: frozenset[str], forbidden: Tensor) -> Tensor:
+        encoded = list(self.pieces.encode_stream(sentences))
+        lengths = [len(one.ids) for one in encoded]
+        inputs = collate([one.ids for one in encoded], self.model.config.pad_token_id)
+        logits = self.model.score_spans(inputs["input_ids"], lengths)
+        assert logits is not None, "the model has no span scorer"
+        votes = torch.zeros(forbidden.shape)
+        for own, one, p in zip(votes, encoded, logits.all().sigmoid(), strict=True):
+            bounds = torch.tensor([0, *(end for _, end in one.words)])  # of words, in pieces
+            own[: len(bounds), : len(bounds)] = p[bounds.unsqueeze(1), bounds]
         return votes
+
+
+class Voter:
+    """A system of another kind, over classes of words, that has a vote for the spans of its tree."""
+
+    def __init__(self, folder: Path) -> None:
+        self.inducer = load_tree_inducer(folder)
+
+    def votes(self, sentences: Sequence[Sequence[str]], kept: frozenset[str], forbidden: Tensor) -> Tensor:
+        votes = torch.zeros(forbidden.shape)
+        trees = self.inducer.induce([classes_of(words, kept) for words in sentences])
+        for own, tree in zip(votes, trees, strict=True):
+            starts, ends = zip(*tree.spans(), strict=True)
+            own[list(starts), list(ends)] = 1.0
+        return votes
+
+
+def load_teacher(folder: Path) -> Teacher:
+    return {"compound_pcfg": Grammar, "r2d2": Pupil}.get(model_type_of(folder), Voter)(folder)
 
 
 class Ballot(NamedTuple):
@@ -196,7 +233,7 @@ def print_votes(data: Path, names: Sequence[str]) -> None:
     """F1 on gum.dev, its marks unseen, of every teacher alone and of all together."""
     gold = read_gold(data)
     sentences = [tree.leaves for tree in gold]
-    teachers = [Teacher(Path(name)) for name in names]
+    teachers = [load_teacher(Path(name)) for name in names]
     ballots = list(vote(teachers, sentences, frequent_words(data), [()] * len(sentences)))
     parts = {name: slice(place, place + 1) for place, name in enumerate(names)} | {"all": slice(None)}
     for name, part in parts.items():
@@ -234,7 +271,7 @@ def guides_of(batch: Sequence[list[Token]], names: tuple[str, ...], kept: frozen
 def load_teachers(names: tuple[str, ...]) -> list[Teacher]:
     """Once in each of the processes, which share the processors among them."""
     torch.set_num_threads(1)
-    return [Teacher(Path(name)) for name in names]
+    return [load_teacher(Path(name)) for name in names]
 
 
 def main(arguments: list[str]) -> None:

@@ -95,6 +95,7 @@ def test_teachers_are_scored_alone_and_together(folder: Path) -> None:
 
 def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:
     small = ["tokenizer.vocab_size=300", "model.hidden_size=16", "model.intermediate_size=32"]
+    small += ["model.options={span_scorer_size: 8}"]
     quick = [
         "training.minutes=null",
         "training.steps=4",
