@@ -3,7 +3,8 @@
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM
 
 from r2d2.model.configuration import R2D2Config
-from r2d2.model.modeling import Merges, R2D2ForBidirectionalLM, R2D2LMOutput, R2D2Model, R2D2Output
+from r2d2.model.language_modeling import R2D2ForBidirectionalLM, R2D2LMOutput
+from r2d2.model.modeling import Merges, R2D2Model, R2D2Output
 
 AutoConfig.register("r2d2", R2D2Config)
 AutoModel.register(R2D2Config, R2D2Model)

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from r2d2.errors import InputError
 from r2d2.model.configuration import R2D2Config
-from r2d2.model.modeling import R2D2ForBidirectionalLM
+from r2d2.model.language_modeling import R2D2ForBidirectionalLM
 
 _CONFIG_NAMES = {
     "vocab_size": "vocab_size",
