@@ -16,9 +16,10 @@ class, such as `xing` for those in -ing and `capx` for names. Systems of several
 agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
 probable it is, twice, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have
 most votes. A pupil may be a teacher of the next one: an R2D2 reads words as they are, and votes with the probabilities
-of its span scorer. Where writers set commas and the like, phrases end: no guide has a span that goes across such a mark
-and ends at none, nor have the charts that compound PCFGs and DIORA learn from. Every other guide has the punctuation
-put back between the words. No tree that a person drew is learnt from; those of gum.dev are for choosing.
+of its span scorer if it has one. Where writers set commas and the like, phrases end: no guide has a span that goes
+across such a mark and ends at none, nor have the charts that compound PCFGs and DIORA learn from. Every other guide
+has the punctuation put back between the words. No tree that a person drew is learnt from; those of gum.dev are for
+choosing.
 """
 
 from __future__ import annotations
@@ -161,17 +162,15 @@ class Grammar:
 class Pupil:
     """An R2D2 with a span scorer, over words as they are."""
 
-    def __init__(self, folder: Path) -> None:
-        self.pieces = Pieces.load(folder)
-        self.model = load_weights(R2D2ForBidirectionalLM, folder).eval().model
+    def __init__(self, model: R2D2ForBidirectionalLM, pieces: Pieces) -> None:
+        self.model, self.pieces = model.eval().model, pieces
 
     @torch.no_grad()
     def votes(self, sentences: Sequence[Sequence[str]], kept: frozenset[str], forbidden: Tensor) -> Tensor:
         encoded = list(self.pieces.encode_stream(sentences))
-        lengths = [len(one.ids) for one in encoded]
         inputs = collate([one.ids for one in encoded], self.model.config.pad_token_id)
-        logits = self.model.score_spans(inputs["input_ids"], lengths)
-        assert logits is not None, "the model has no span scorer"
+        logits = self.model.score_spans(inputs["input_ids"], [len(one.ids) for one in encoded])
+        assert logits is not None
         votes = torch.zeros(forbidden.shape)
         for own, one, p in zip(votes, encoded, logits.all().sigmoid(), strict=True):
             bounds = torch.tensor([0, *(end for _, end in one.words)])  # of words, in pieces
@@ -180,22 +179,28 @@ class Pupil:
 
 
 class Voter:
-    """A system of another kind, over classes of words, that has a vote for the spans of its tree."""
+    """Any other system, which has a vote for the spans of its tree; an R2D2 reads words, all others their classes."""
 
     def __init__(self, folder: Path) -> None:
         self.inducer = load_tree_inducer(folder)
+        self.reads_words = model_type_of(folder) == "r2d2"
 
     def votes(self, sentences: Sequence[Sequence[str]], kept: frozenset[str], forbidden: Tensor) -> Tensor:
         votes = torch.zeros(forbidden.shape)
-        trees = self.inducer.induce([classes_of(words, kept) for words in sentences])
-        for own, tree in zip(votes, trees, strict=True):
+        read = sentences if self.reads_words else [classes_of(words, kept) for words in sentences]
+        for own, tree in zip(votes, self.inducer.induce(read), strict=True):
             starts, ends = zip(*tree.spans(), strict=True)
             own[list(starts), list(ends)] = 1.0
         return votes
 
 
 def load_teacher(folder: Path) -> Teacher:
-    return {"compound_pcfg": Grammar, "r2d2": Pupil}.get(model_type_of(folder), Voter)(folder)
+    kind = model_type_of(folder)
+    if kind == "compound_pcfg":
+        return Grammar(folder)
+    if kind == "r2d2" and (model := load_weights(R2D2ForBidirectionalLM, folder)).config.span_scorer_size:
+        return Pupil(model, Pieces.load(folder))
+    return Voter(folder)
 
 
 class Ballot(NamedTuple):

@@ -110,7 +110,11 @@ def test_writing_and_reading_back(tmp_path: Path) -> None:
         (["model.options={initializer_range: wide}"], r"model.options.initializer_range \('wide'\) must be a number"),
         (["model.options={vocab_size: 9}"], "model.options.vocab_size is not a key"),
         (["model.options={hidden_size: 9}"], "model.options.hidden_size must be left out: model.hidden_size says it"),
-        (["model.options={temperature: 2.0}", "model.start_from=x"], "model.options must be left out"),
+        (["model.options={layer_norm_eps: 0.1}", "model.start_from=x"], "options.layer_norm_eps must be left out with"),
+        (
+            ["model.options={span_scorer_size: -1}", "model.start_from=x"],
+            r"span_scorer_size \(-1\) must not be negative",
+        ),
         (["corpus.train=[{path: a, guide: true}]"], "guide needs a source with trees"),
         (["corpus.train=[{path: a, marks: drop}]"], r"marks \(drop\) needs a source of the format words"),
         (["corpus.train=[{path: a, format: words, marks: break}]"], r"marks \('break'\) must be one of keep"),

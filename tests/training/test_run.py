@@ -128,6 +128,25 @@ def test_going_on_from_a_model_with_new_text_and_a_fresh_schedule(run: Path, tmp
     assert losses[-1] < losses[0] < 5.0, "a model from scratch would start at log(250) = 5.5"
 
 
+def test_a_finished_model_is_given_a_span_scorer(run: Path, tmp_path: Path) -> None:
+    changes = [
+        "corpus.train=[{format: grammar, sentences: 40, guide: true}]",
+        "training.steps=4",
+        "evaluation={every: 4, pppl_sentences: 0}",
+        "checkpoints.metric=loss",
+        "model.options={span_scorer_size: 6, span_weight: 0.5, right_bias: 2.0}",
+    ]
+    new = carry_out(tmp_path, f"model.start_from={run / 'model'}", *changes)
+    model = R2D2ForBidirectionalLM.from_pretrained(new / "model")
+    assert (model.config.span_scorer_size, model.config.span_weight, model.config.right_bias) == (6, 0.5, 2.0)
+    assert model.config.mark_token_ids == Pieces.load(new / "model").mark_ids()
+    weights, before = (load_file(folder / "model" / "model.safetensors") for folder in (new, run))
+    assert {name for name in weights if ".span_scorer." not in name} == set(before)
+    assert (weights["model.embedding.weight"] - before["model.embedding.weight"]).abs().max() < 0.05, "it was gone on"
+    with pytest.raises(InputError, match="has a span scorer already"):
+        carry_out(tmp_path, f"model.start_from={new / 'model'}", *changes, name="again")
+
+
 def test_the_schedules_reach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     forward = R2D2ForBidirectionalLM.forward

@@ -84,8 +84,13 @@ class R2D2Model(R2D2PreTrainedModel):
         super().__init__(config)
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
         self.composition = (TreeLSTM if config.composition == "tree_lstm" else RecursiveTransformer)(config)
-        self.span_scorer = SpanScorer(config) if config.span_scorer_size else None
+        self.span_scorer: SpanScorer | None = None
+        self.add_span_scorer()
         self.post_init()
+
+    def add_span_scorer(self) -> None:
+        """Have a new span scorer, if the configuration has a size for one."""
+        self.span_scorer = SpanScorer(self.config) if self.config.span_scorer_size else None
 
     def get_input_embeddings(self) -> nn.Embedding:
         return self.embedding

@@ -60,6 +60,8 @@ class Family:
     """What may change in the course of training."""
     shortest: int = 1
     """How many tokens a sentence must have to be of use."""
+    addable: Sequence[str] = ()
+    """Which of its options may be given to a finished model that is gone on from."""
     heeds_bounds: bool = False
     """Whether trees can be kept from having certain spans, `forbidden`, while it learns."""
 
@@ -124,6 +126,7 @@ FAMILIES: Mapping[FamilyName, Family] = {
         language_model=R2D2LM,
         gives_trees=True,
         schedules=("m", "temperature", "merges", "guidance"),
+        addable=("right_bias", "span_weight", "span_scorer_size", "span_scorer_layers", "span_scorer_dropout"),
     ),
     "bert": Family(BertForMaskedLM, BertConfig, _TRANSFORMER, MaskedPrediction, language_model=MaskedLM),
     "albert": Family(AlbertForMaskedLM, AlbertConfig, _TRANSFORMER, MaskedPrediction, language_model=MaskedLM),

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 from r2d2.baselines.diora import DioraModel
 from r2d2.data.pieces import Pieces
 from r2d2.errors import InputError
+from r2d2.model import R2D2ForBidirectionalLM
 from r2d2.model.loading import load_weights
 from r2d2.training.recipe import Recipe
 
@@ -18,7 +19,7 @@ def new_model(recipe: Recipe, pieces: Pieces) -> PreTrainedModel:
     """The model as it is before the first update."""
     family, section = recipe.family, recipe.model
     if section.start_from is not None:
-        model = _load(recipe, Path(section.start_from))
+        model = _load(recipe, Path(section.start_from), pieces)
     else:
         config = family.configure(vars(section), section.options, pieces)
         try:
@@ -38,8 +39,8 @@ def new_model(recipe: Recipe, pieces: Pieces) -> PreTrainedModel:
     return model
 
 
-def _load(recipe: Recipe, folder: Path) -> PreTrainedModel:
-    """A model to go on from, with the recipe's threshold if it has one."""
+def _load(recipe: Recipe, folder: Path, pieces: Pieces) -> PreTrainedModel:
+    """A model to go on from, with the recipe's threshold if it has one, and with what it adds."""
     family = recipe.family
     try:
         found = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
@@ -52,4 +53,21 @@ def _load(recipe: Recipe, folder: Path) -> PreTrainedModel:
     model: PreTrainedModel = load_weights(family.network, folder)
     if "m" in family.keys:
         model.config.m = recipe.model.m
+    if recipe.model.options:
+        assert isinstance(model, R2D2ForBidirectionalLM)
+        _change(model, recipe, pieces)
     return model
+
+
+def _change(model: R2D2ForBidirectionalLM, recipe: Recipe, pieces: Pieces) -> None:
+    """Let trees be read as the options say, by a new span scorer if they have one."""
+    options = recipe.model.options
+    told = recipe.family.configure(vars(recipe.model), options, pieces)
+    shape = [name for name in options if name.startswith("span_scorer_")]
+    if shape and model.model.span_scorer is not None:
+        folder = recipe.model.start_from
+        raise InputError(f"model.options.{shape[0]} must be left out: {folder} has a span scorer already")
+    for name in (*options, *(["mark_token_ids"] if "right_bias" in options else [])):
+        setattr(model.config, name, getattr(told, name))
+    if shape:
+        model.model.add_span_scorer()

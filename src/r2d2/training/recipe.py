@@ -96,7 +96,8 @@ class ModelSection:
     """For DIORA: a .npy file, a row for each token of the vocabulary, to begin from; they stay as they are with
     options.frozen_embeddings."""
     start_from: str | None = None
-    """Continue from this model folder, its tokenizer and sizes included, with a fresh schedule."""
+    """Continue from this model folder, its tokenizer and sizes included, with a fresh schedule. Of its options an
+    R2D2's right_bias and span_weight may be changed, and it may be given a span scorer if it has none."""
 
 
 @dataclass(frozen=True)
@@ -258,12 +259,13 @@ class Recipe:
             raise InputError(
                 f"corpus.min_pieces ({self.corpus.min_pieces}) must be at least {family.shortest} for the family {name}"
             )
-        if self.model.start_from is None:
+        if self.model.start_from is not None:
+            settled = [f"options.{name}" for name in self.model.options if name not in family.addable]
+            settled += ["embeddings"] if self.model.embeddings is not None else []
+            if settled:
+                raise InputError(f"model.{settled[0]} must be left out with model.start_from, whose model has its own")
+        if self.model.start_from is None or self.model.options:
             family.configure(vars(self.model), self.model.options)
-        elif self.model.options:
-            raise InputError("model.options must be left out with model.start_from, whose model has its own")
-        elif self.model.embeddings is not None:
-            raise InputError("model.embeddings must be left out with model.start_from, whose model has its own")
 
     def _check_guides(self) -> None:
         for source in self.corpus.train:
