@@ -124,7 +124,9 @@ class _Induction:
         sentence, position = real.nonzero(as_tuple=True)
         self.values = make_values(leaves[self.original[sentence], position], capacity)
         log_p = self.values.log_p
-        self.random_log_p = torch.rand_like(log_p).log() if random_merges else None
+        self.merge_log_p: Tensor | None = None  # [r] what FIND reads, if not log p
+        if random_merges or merge_scores is not None:
+            self.merge_log_p = torch.rand_like(log_p).log() if random_merges else torch.zeros_like(log_p)
         cells = Cells(capacity, max(self.rows - 1, 1), len(lengths), longest, log_p.dtype, device)
         make_bookkeeping = NativeBookkeeping if native_can_serve(log_p) else TensorBookkeeping
         self.drawn = torch.zeros_like(cells.start) if keep_draws else None
@@ -139,8 +141,8 @@ class _Induction:
 
     def prune(self) -> None:
         """Merge one pair of units in every sentence that has more units than rows, and fill the topmost row."""
-        told = [values for values in (self.scores, self.random_log_p) if values is not None]
-        self._compute(self.bookkeeping.prune(sum(told[1:], start=told[0]) if told else self.values.log_p))
+        log_p = self.values.log_p if self.merge_log_p is None else self.merge_log_p
+        self._compute(self.bookkeeping.prune(log_p))
 
     def _compute(self, new: NewCells | None) -> None:
         if new is None:
@@ -156,10 +158,11 @@ class _Induction:
         self.bookkeeping.record(new, log_p_tree)
 
     def _score(self, rows: slice) -> None:
-        if self.merge_scores is not None and self.scores is not None:
+        if self.merge_scores is not None and self.scores is not None and self.merge_log_p is not None:
             cells = self.bookkeeping.cells
-            sentence = self.original[cells.sentence[rows]]
-            self.scores[rows] = self.merge_scores(sentence, cells.start[rows], cells.end[rows]).to(self.scores.dtype)
+            scores = self.merge_scores(self.original[cells.sentence[rows]], cells.start[rows], cells.end[rows])
+            self.scores[rows] = scores.to(self.scores.dtype)
+            self.merge_log_p[rows] += self.scores[rows]
 
     def _draw(self, new: NewCells) -> Float[Tensor, "c k"] | None:
         if self.noise is None:
