@@ -134,7 +134,7 @@ def test_out_is_a_file_with_the_same_lines(run: Run, tmp_path: Path) -> None:
     _, lines, _ = run("parse", f"{GOOD}\n")
     assert run("parse", f"{GOOD}\n", "--out", "trees") == (0, [], "")
     assert (tmp_path / "trees").read_text().splitlines() == lines
-    assert not list(tmp_path.glob("*.unfinished"))
+    assert not list(tmp_path.glob("*.unfinished*"))
 
 
 def test_a_compressed_file_is_read_as_it_is(run: Run, tmp_path: Path, model: Path, command: Command) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import weakref
@@ -24,6 +23,7 @@ from datasets.arrow_writer import ArrowWriter
 from r2d2.data.formats import CorpusFiles, Sentence
 from r2d2.data.pieces import BATCH, Content, Encoded, Pieces
 from r2d2.errors import InputError
+from r2d2.writing import common_folder
 
 LAYOUT = 3  # of the cached files; to be raised when it changes, so that old ones are not read
 _DATA, _COUNTS = "corpus.arrow", "counts.json"
@@ -120,28 +120,14 @@ def build_corpus(
         raise InputError("cache needs a corpus read from files: without their names and times it has no key")
     folder = Path(cache) / _key(sentences, pieces, counts)
     if not folder.is_dir():
-        _write_beside(folder, sentences, pieces, counts)
+        with common_folder(folder) as unfinished:
+            _write(unfinished, sentences, pieces, counts)
     return _read(folder)
 
 
 def _key(files: CorpusFiles, pieces: Pieces, counts: Counts) -> str:
     told = [LAYOUT, files.fingerprint(), pieces.fingerprint(), counts.min_pieces, counts.max_pieces]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
-
-
-def _write_beside(folder: Path, files: CorpusFiles, pieces: Pieces, counts: Counts) -> None:
-    """Write under another name and rename, so that a folder with the right name is always complete."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}.unfinished-", dir=folder.parent))
-    try:
-        _write(unfinished, files, pieces, counts)
-        try:
-            os.rename(unfinished, folder)
-        except OSError:
-            if not folder.is_dir():  # otherwise another process was faster, with the same content
-                raise
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _write(folder: Path, sentences: Iterable[Content], pieces: Pieces, counts: Counts) -> None:

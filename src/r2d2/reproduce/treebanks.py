@@ -31,7 +31,7 @@ from r2d2.data.treebank import Place, prepare_each
 from r2d2.data.treebank_files import find_treebank_files, read_tree_file, section_of
 from r2d2.errors import InputError
 from r2d2.trees import Tree
-from r2d2.writing import new_folder
+from r2d2.writing import common_folder
 
 FOLDER, FACTS = "treebank", "treebank.json"
 TRAIN, DEV, TEST, RAW_TEST = "train.trees", "dev.trees", "test.trees", "test.raw.trees"
@@ -168,7 +168,7 @@ def _write(
 ) -> None:
     named = {TRAIN: parts.train, DEV: parts.dev, TEST: parts.test}
     emptied = 0
-    with new_folder(place) as folder:
+    with common_folder(place) as folder:
         for name, trees in named.items():
             found = list(prepare_each(trees, preparation, lower=False, numbers=False, skip_emptied=True))
             kept = [tree for _, _, tree in found if tree is not None]

@@ -10,7 +10,7 @@ from r2d2.data.vocabularies import train_wordpiece
 from r2d2.errors import InputError
 from r2d2.training.material import Texts
 from r2d2.training.recipe import Source, TokenizerSection
-from r2d2.writing import new_folder
+from r2d2.writing import common_folder
 
 TOKENIZER = "tokenizer"
 
@@ -35,7 +35,7 @@ def shared_tokenizer(
     if not place.is_dir():
         whole = [Source(one.path, one.format, prepare=one.prepare) if one.path else one for one in sources]
         pieces = train_wordpiece(Texts(whole, data, 0), vocabulary, chinese=chinese)
-        with new_folder(place) as unfinished:
+        with common_folder(place) as unfinished:
             pieces.save(unfinished)
     return TokenizerSection(folder=str(place.resolve()), chinese=chinese)
 
