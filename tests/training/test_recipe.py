@@ -120,6 +120,8 @@ def test_writing_and_reading_back(tmp_path: Path) -> None:
         (["corpus.train=[{path: a, format: words, marks: break}]"], r"marks \('break'\) must be one of keep"),
         (["training.merges={0.0: guide}"], "training.merges .* needs a source with guide: true"),
         (["training.guidance={0.0: 1.0}"], "training.guidance needs a source in corpus.train with guide: true"),
+        (["training.only=span_scorer"], "training.only needs a source in corpus.train with guide: true"),
+        (["training.only=p"], r"training.only \('p'\) must be one of span_scorer"),
         (
             ["training.guidance={0.0: -1.0}", "corpus.train=[{path: a, format: treebank, guide: true}]"],
             "training.guidance .* must not be negative",

@@ -147,6 +147,26 @@ def test_a_finished_model_is_given_a_span_scorer(run: Path, tmp_path: Path) -> N
         carry_out(tmp_path, f"model.start_from={new / 'model'}", *changes, name="again")
 
 
+def test_the_span_scorer_may_learn_alone(run: Path, tmp_path: Path) -> None:
+    changes = [
+        f"model.start_from={run / 'model'}",
+        "corpus.train=[{format: grammar, sentences: 40, guide: true}]",
+        "training.steps=6",
+        "training.log_every=1",
+        "training.only=span_scorer",
+        "evaluation={every: 6, pppl_sentences: 0}",
+        "checkpoints.metric=loss",
+    ]
+    with pytest.raises(InputError, match=r"training.only \(span_scorer\) needs a model that has one"):
+        carry_out(tmp_path, *changes)
+    new = carry_out(tmp_path, *changes, "model.options={span_scorer_size: 6}", "training.steps=40")
+    weights, before = (load_file(folder / "model" / "model.safetensors") for folder in (new, run))
+    assert all(torch.equal(weights[name], weight) for name, weight in before.items())
+    records = [json.loads(line) for line in (new / "metrics.jsonl").read_text().splitlines()]
+    losses = [record["loss"] for record in records if "loss" in record]
+    assert sum(losses[-5:]) < sum(losses[:5]) - 1, "and it learns"
+
+
 def test_the_schedules_reach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     forward = R2D2ForBidirectionalLM.forward

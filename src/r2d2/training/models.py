@@ -29,6 +29,9 @@ def new_model(recipe: Recipe, pieces: Pieces) -> PreTrainedModel:
         if section.embeddings is not None:
             assert isinstance(model, DioraModel)
             model.load_embeddings(Path(section.embeddings))
+    if recipe.training.only is not None:
+        assert isinstance(model, R2D2ForBidirectionalLM)
+        _freeze_all_but_the_scorer(model)
     if family.language_model is not None:
         longest = family.language_model(model, pieces).longest
         if longest is not None and recipe.corpus.max_pieces > longest:
@@ -71,3 +74,11 @@ def _change(model: R2D2ForBidirectionalLM, recipe: Recipe, pieces: Pieces) -> No
         setattr(model.config, name, getattr(told, name))
     if shape:
         model.model.add_span_scorer()
+
+
+def _freeze_all_but_the_scorer(model: R2D2ForBidirectionalLM) -> None:
+    scorer = model.model.span_scorer
+    if scorer is None:
+        raise InputError("training.only (span_scorer) needs a model that has one: see model.options.span_scorer_size")
+    model.requires_grad_(False)
+    scorer.requires_grad_(True)

@@ -139,6 +139,8 @@ class TrainingSection:
     guidance: dict[float, float] | None = None
     """How much it counts that p tells the phrases of guided sentences from other spans, at given shares of training,
     linear in between; 1 all along, unless given."""
+    only: Literal["span_scorer"] | None = None
+    """Train this part alone, all else stays as it is: the span scorer, which learns from guides."""
 
 
 @dataclass(frozen=True)
@@ -243,8 +245,9 @@ class Recipe:
         keys = [(f"model.{key.name}", getattr(self.model, key.name), key.default) for key in fields(self.model)]
         meant = {f"model.{key}" for key in (*family.keys, "family", "options", "start_from")}
         meant |= {"model.embeddings"} if hasattr(family.network, "load_embeddings") else set()
-        keys += [(f"training.{key}", getattr(self.training, key), None) for key in (*SCHEDULED, "fresh_starts")]
+        keys += [(f"training.{key}", getattr(self.training, key), None) for key in (*SCHEDULED, "fresh_starts", "only")]
         meant |= {f"training.{key}" for key in family.schedules}
+        meant |= {"training.only"} if "guidance" in family.schedules else set()
         meant |= {"training.fresh_starts"} if "merges" in family.schedules else set()
         for key, value, default in keys:
             if key not in meant and value != default:
@@ -275,8 +278,9 @@ class Recipe:
                 raise InputError(f"guide means nothing to the family {self.model.family}, and must stay false")
         if any(source.guide for source in self.corpus.train):
             return
-        if self.training.guidance is not None:
-            raise InputError("training.guidance needs a source in corpus.train with guide: true")
+        for key in ("guidance", "only"):
+            if getattr(self.training, key) is not None:
+                raise InputError(f"training.{key} needs a source in corpus.train with guide: true")
         if "guide" in (self.training.merges or {}).values():
             raise InputError(f"training.merges ({self.training.merges}) needs a source with guide: true")
 
