@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from r2d2.trees.svg import OWN_THEME
+
 BAR, GAP, HEIGHT, LEFT, TOP, BOTTOM = 30, 16, 220, 36, 62, 26
 COLOURS = ("#2f7fd0", "#d0812f", "#4f9d4f", "#8a5fbf", "#888888", "#bbbbbb")
 
@@ -40,7 +42,7 @@ def draw_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequence[f
     size = f'width="{width}" height="{floor + BOTTOM}" viewBox="0 0 {width} {floor + BOTTOM}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-size="12" font-family="sans-serif" '
-        f'fill="currentColor">{"".join(parts)}</svg>\n'
+        f'fill="currentColor"><style>{OWN_THEME}</style>{"".join(parts)}</svg>\n'
     )
 
 

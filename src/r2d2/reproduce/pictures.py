@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from r2d2.trees.svg import OWN_THEME
+
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 300, 64, 170, 40, 44
 COLOURS = ("#2f7fd0", "#d0812f", "#4f9d4f", "#8a5fbf", "#c0504d", "#17a2a2", "#888888", "#b8a12f")
 
@@ -81,7 +83,8 @@ def draw_lines(title: str, x: Axis, y: Axis, series: Mapping[str, Points]) -> st
     whole, tall = wide + RIGHT, max(floor + BOTTOM, TOP + 16 * len(drawn))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="{tall}" viewBox="0 0 {whole} {tall}" '
-        f'font-size="12" font-family="sans-serif" fill="currentColor">{"".join(parts)}</svg>\n'
+        f'font-size="12" font-family="sans-serif" fill="currentColor"><style>{OWN_THEME}</style>'
+        f"{''.join(parts)}</svg>\n"
     )
 
 

@@ -12,7 +12,10 @@ from html import escape
 from r2d2.trees.tree import Step, Tree
 
 CHARACTER, GAP, ROW, MARGIN = 7.5, 12.0, 26.0, 10.0
+# A picture that is a file of its own, or stands on a page as one, has no text around it to take its colour from.
+OWN_THEME = "@media(prefers-color-scheme:dark){svg:root{color:#ddd}}"
 STYLE = (
+    f"{OWN_THEME}"
     "text{font:13px sans-serif;text-anchor:middle;fill:currentColor}"
     "path{stroke:currentColor;stroke-opacity:.55;fill:none;stroke-width:1.3}"
     "circle{fill:currentColor;fill-opacity:.7}"
