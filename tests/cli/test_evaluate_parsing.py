@@ -99,6 +99,7 @@ def test_pieces(run: Command) -> None:
         (["right", "--level", "piece"], "right trees stand over words; level must be word"),
         (["diora", "foreign", "--level", "piece"], "diora and foreign cut the words into different pieces"),
         (["left", "right", "--out", "trees"], "--out takes the trees of one system, and there are 2"),
+        (["right", "--out", "absent/trees"], "absent/trees: cannot be written: No such file or directory"),
         (["right", "--device", "abacus"], "device ('abacus') cannot be used"),
         (["right", "--level", "letter"], "level ('letter') must be one of word, piece"),
     ],

@@ -44,6 +44,19 @@ def test_one_line_in_one_line_out(run: Run, model: Path) -> None:
         assert line == ("" if words is None else str(inducer.induce([words])[0]))
 
 
+def test_trees_that_need_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("the old dog barks\n\n")
+    assert command("parse", "right", "text") == (0, "( the ( old ( dog barks)))\n\n", "")
+    assert (
+        command("parse", "balanced", "text", "--with", "left", "--with", "left")[1] == "( ( ( the old) dog) barks)\n\n"
+    )
+    for options in (["--level", "piece"], ["--format", "json"], ["--decoding", "mbr"], ["--constraints"]):
+        code, out, err = command("parse", "right", "text", *options)
+        assert (code, out) == (2, "")
+        assert "is for models, and right stands for trees over words that need none" in err
+
+
 @pytest.mark.parametrize("model", ["on_lstm", "bert"], indirect=True)
 def test_leaves_are_the_characters_of_pieces(run: Run, model: Path) -> None:
     words = ["unbelievably", "qué", "狗"]

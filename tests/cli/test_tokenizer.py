@@ -49,6 +49,17 @@ def test_format_and_case_are_heeded_and_headings_counted(corpus: Path) -> None:
     assert pieces.encode("The").ids != pieces.encode("the").ids
 
 
+def test_a_vocabulary_of_words(corpus: Path) -> None:
+    done = train(corpus, "wiki.txt", "--format", "wikitext", "--level", "word", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "words, uncased; on this text 1.00 pieces a word" in done.stdout
+    pieces = Pieces.load(corpus / "out")
+    assert pieces.encode(["the", "river"]).ids == [pieces.vocab_size - 1, pieces.vocab_size - 2], (
+        "by frequency, then by letters"
+    )
+    assert pieces.encode(["rose"]).ids == [pieces.unknown_id], "seen once"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -56,6 +67,8 @@ def test_format_and_case_are_heeded_and_headings_counted(corpus: Path) -> None:
         (["corpus.txt", "--out", "taken"], "taken exists already"),
         (["corpus.txt", "--out", "out", "--format", "csv"], "format ('csv') must be one of"),
         (["corpus.txt", "--out", "out", "--vocab-size", "3"], "vocab_size (3) must be at least"),
+        (["corpus.txt", "--out", "out", "--level", "letter"], "level ('letter') must be one of piece, word"),
+        (["corpus.txt", "--out", "out", "--level", "word", "--chinese"], "--chinese is for pieces"),
         (["latin.txt", "--out", "out"], "latin.txt:2: byte 4 of this line (0xe9) is not UTF-8"),
     ],
 )

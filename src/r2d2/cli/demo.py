@@ -151,7 +151,8 @@ def _report(out: Path, seed: int) -> None:
     for pair in drawn:
         typer.echo(draw(pair.predicted))
     next_steps = (
-        "your own text       r2d2 train recipes/wikitext2-small.yaml corpus.root=FOLDER\n"
+        "your own text       r2d2 train wikitext2-small corpus.root=. 'corpus.train=[{path: my.txt}]' "
+        "'corpus.valid=[{path: held-out.txt}]'\n"
         f"parse with it       echo 'the old man saw a boat' | r2d2 parse {out / 'model'}\n"
         f"curves and trees    tensorboard --logdir {out}\n"
         f"in Python           r2d2.Parser.from_pretrained('{out / 'model'}')\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ from r2d2.cli.evaluation_options import (
     chosen_preparation,
     told_preparation,
 )
+from r2d2.cli.shell import open_output
 from r2d2.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,14 +79,13 @@ def parsing(
 
     from r2d2.evaluation.parsing import check_same_pieces, parse_treebank
     from r2d2.evaluation.trees import at_level
-    from r2d2.writing import new_file
 
-    alignments = {name: parse_treebank(inducer, bank, level) for name, inducer in inducers.items()}
-    check_same_pieces(alignments)
-    if out is not None:
-        trees = [match.predicted for alignment in alignments.values() for match in alignment.matches]
-        with new_file(out) as file:
-            file.write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+    with nullcontext() if out is None else open_output(out) as stream:  # before the long work: it may not be writable
+        alignments = {name: parse_treebank(inducer, bank, level) for name, inducer in inducers.items()}
+        check_same_pieces(alignments)
+        if stream is not None:
+            trees = (match.predicted for alignment in alignments.values() for match in alignment.matches)
+            stream.writelines(f"{tree}\n".encode() for tree in trees)
     systems = [at_level(name, bank, alignment, level) for name, alignment in alignments.items()]
     facts = [
         told_preparation(bank.preparation, asked),

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 FORMATS = ("brackets", "json", "latex", "svg", "text")
 LEVELS = ("word", "piece")
 R2D2_KINDS = ("", "r2d2")  # a folder of no known kind is taken for R2D2, whose Parser tells what is wrong with it
+TRIVIAL = "trivial"  # left, right, balanced or random trees
 LONGEST_DRAWN = 500  # leaves; beyond that a drawing takes megabytes, and no screen can show it
 
 
@@ -68,22 +69,26 @@ def parse(
     """Print the tree of every line: one line in, one line out.
 
     The model is an R2D2, a compound PCFG, DIORA, ON-LSTM, or a masked language model such as BERT, whose trees come
-    from perturbed masking. With several models, named by --with, it is the binary tree that shares the most
-    constituents with theirs. An empty line gives an empty line. A line that cannot be parsed gives "#error line N: ..."
-    ({"error": ...} in JSON, a comment in LaTeX and SVG), and the exit code is 1. Drawings (--format text) take several
-    lines each, and a blank line stands after each of them. With --split there is a line for each sentence, and offsets
-    in JSON, which R2D2 alone has, are into the whole document.
+    from perturbed masking; left, right, balanced and random stand for trees that need no model. With several models,
+    named by --with, it is the binary tree that shares the most constituents with theirs. An empty line gives an empty
+    line. A line that cannot be parsed gives "#error line N: ..." ({"error": ...} in JSON, a comment in LaTeX and SVG),
+    and the exit code is 1. Drawings (--format text) take several lines each, and a blank line stands after each of
+    them. With --split there is a line for each sentence, and offsets in JSON, which R2D2 alone has, are into the whole
+    document.
     """
     check_choice("format", format, FORMATS)
     check_choice("level", level, LEVELS)
     if split and constraints:
         raise InputError("--split and --constraints cannot go together: offsets would be into a text without its marks")
-    kind = model_type_of(Path(model))
+    kind = _kind_of(model)
     for_r2d2 = {"--constraints": constraints, "--format json": format == "json"}
     if others:
         for_one_model = {"--level piece": level == "piece", "--decoding": decoding is not None}
         reason = "a consensus is of plain trees over words, each model's usual ones"
         _refuse(for_r2d2 | for_one_model, f"and --with cannot go together: {reason}")
+    elif kind == TRIVIAL:
+        options = for_r2d2 | {"--level piece": level == "piece", "--decoding": decoding is not None}
+        _refuse(options, f"is for models, and {model} stands for trees over words that need none")
     elif kind not in R2D2_KINDS:
         _refuse(for_r2d2, f"is for R2D2, and {model} holds a model of type {kind}")
     if others or kind not in R2D2_KINDS:
@@ -110,6 +115,13 @@ def parse(
         _print(answers, output, format)
 
 
+def _kind_of(model: str) -> str:
+    """The type of the model in a folder; "" where that is not known, as of models that are found by name."""
+    from r2d2.baselines.trivial_inducer import TRIVIAL_NAMES
+
+    return TRIVIAL if model in TRIVIAL_NAMES and not Path(model).is_dir() else model_type_of(Path(model))
+
+
 def _refuse(options: dict[str, bool], rule: str) -> None:
     """Raise if one of the options is given."""
     for option, given in options.items():
@@ -120,15 +132,20 @@ def _refuse(options: dict[str, bool], rule: str) -> None:
 def _load(models: Sequence[str], decoding: str | None, tokens_a_batch: int) -> TreeInducer:
     """The only model, or the consensus of several."""
     from r2d2.baselines.consensus_inducer import ConsensusInducer
+    from r2d2.baselines.trivial_inducer import TrivialInducer
     from r2d2.evaluation.tree_inducers import load_tree_inducer
     from r2d2.parser.loading import choose_device
     from r2d2.parser.names import find_model
 
-    folders = [find_model(model) if model_type_of(Path(model)) in R2D2_KINDS else Path(model) for model in models]
     device = choose_device(None)
-    inducers = [
-        load_tree_inducer(folder, decoding=decoding, device=device, tokens_a_batch=tokens_a_batch) for folder in folders
-    ]
+    inducers: list[TreeInducer] = []
+    for model in models:
+        kind = _kind_of(model)
+        if kind == TRIVIAL:
+            inducers.append(TrivialInducer(model))
+            continue
+        folder = find_model(model) if kind in R2D2_KINDS else Path(model)
+        inducers.append(load_tree_inducer(folder, decoding=decoding, device=device, tokens_a_batch=tokens_a_batch))
     return inducers[0] if len(inducers) == 1 else ConsensusInducer(inducers)
 
 

@@ -145,7 +145,8 @@ def open_output(out: Path | None) -> Iterator[IO[bytes]]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _discard_output()
+        if out is None:
+            _discard_output()
         raise InputError(f"{out or 'standard output'}: cannot be written: {error.strerror or error}") from None
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ NAME = "cost"
 SHORTEST = 8
 SENTENCES = 4  # of each length
 VOCABULARY = 300
+AROUND = 2  # special tokens around a masked model's sentence
 MODELS = {
     "R2D2, m = 4": ModelSection("r2d2", 64, 256, 1, 4, m=4),
     "R2D2, no pruning": ModelSection("r2d2", 64, 256, 1, 4, m="inf"),
@@ -91,6 +93,8 @@ def measure_cost(longest: int, limit: float, console: Console) -> dict[str, Cost
     found: dict[str, Costs] = {}
     for name, section in MODELS.items():
         console.print(f"{name}: measuring", highlight=False)
+        if section.family == "bert":
+            section = replace(section, options={"max_position_embeddings": longest + AROUND})
         system = Measured(section, pieces)
         found[name] = {}
         n = SHORTEST
