@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import fcntl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from r2d2.errors import InputError
-from r2d2.writing import common_folder, new_file, new_folder
+from r2d2.writing import ClaimedError, claimed, common_folder, new_file, new_folder
 
 MakeFolder = Callable[[Path], AbstractContextManager[Path]]
 
@@ -57,4 +61,56 @@ def test_a_file_in_the_way_of_a_common_folder_is_an_error(tmp_path: Path) -> Non
 def test_a_new_folder_does_not_replace_one(tmp_path: Path) -> None:
     (tmp_path / "made").mkdir()
     with pytest.raises(InputError, match="made exists already"), new_folder(tmp_path / "made"):
+        pass
+
+
+HOLD = """
+import sys, pathlib, r2d2.writing
+with r2d2.writing.claimed(pathlib.Path(sys.argv[1])):
+    print("claimed", flush=True)
+    input()
+"""
+
+
+@contextmanager
+def another_process_at_work_on(place: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", HOLD, str(place)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "claimed\n"
+        yield process
+        process.kill()
+
+
+def test_what_another_process_is_at_work_on_cannot_be_claimed(tmp_path: Path) -> None:
+    run = tmp_path / "below" / "run"
+    with another_process_at_work_on(run) as other:
+        with pytest.raises(ClaimedError, match="run: another process is at work on it"), claimed(run):
+            pass
+        with claimed(tmp_path / "below" / "another"):
+            pass
+        other.kill()
+        other.wait()
+    with claimed(run):  # however the other one ended
+        assert names_in(run.parent) == ["run.lock"]
+    assert names_in(run.parent) == []
+
+
+def test_the_folder_we_are_in_can_be_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    with claimed(Path()):
+        assert names_in(tmp_path) == ["run", "run.lock"]
+
+
+def test_a_claim_that_was_given_up_a_moment_ago_is_no_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file is removed between our opening it and our locking it: the lock would be on a file that nobody sees."""
+    flock = fcntl.flock
+
+    def removed_before(file: IO[str], how: int) -> None:
+        Path(file.name).unlink()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_before)
+    with pytest.raises(ClaimedError), claimed(tmp_path / "run"):
         pass

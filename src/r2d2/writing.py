@@ -1,14 +1,62 @@
-"""Writing so that nothing half-written is ever found under its right name: beside, and renamed when complete."""
+"""Writing so that nothing half-written is ever found under its right name: beside, and renamed when complete.
+
+What is written to for hours, a run, is claimed meanwhile, so that no other process writes there too.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from r2d2.errors import InputError
+
+try:
+    import fcntl
+except ImportError:  # not a Unix: claims are not made
+    fcntl = None  # type: ignore[assignment]
+
+
+class ClaimedError(InputError):
+    """Another process is at work on it."""
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Claim what is at a path while the block lasts; a `ClaimedError` if another process has.
+
+    The claim is a lock on the file PATH.lock. It goes with the process, however that ends.
+    """
+    whole = path.resolve()  # "." has no name
+    whole.parent.mkdir(parents=True, exist_ok=True)
+    place = whole.with_name(f"{whole.name}.lock")
+    with place.open("w") as file:
+        if not _lock(file, place):
+            raise ClaimedError(f"{path}: another process is at work on it")
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+
+
+def _lock(file: IO[str], place: Path) -> bool:
+    """Lock a file that was opened at a place; whether that worked, and it still is the one that stands there."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), place.stat())
+    except FileNotFoundError:  # another process has just ended its work
+        return False
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from r2d2.training.recipe import Recipe, read_recipe
 from r2d2.training.schema import to_plain
 from r2d2.training.trainer import TOKENIZER, R2D2Trainer
 from r2d2.trees import Tree, draw
-from r2d2.writing import new_file, new_folder
+from r2d2.writing import claimed, new_file, new_folder
 
 RECIPE, MODEL, TREES = "recipe.yaml", "model", "trees.txt"
 SHARDERS = ("FSDP", "DEEPSPEED", "MEGATRON_LM")  # as accelerate's launcher tells its processes
@@ -59,7 +60,12 @@ def train(recipe: Recipe, run: Path, *, resume: bool = False, console: Console |
     """Carry out a recipe in a folder, from the start or from the last good checkpoint."""
     _refuse_shards()
     processes = PartialState(cpu=not torch.accelerator.is_available())
-    say = _speaker(console or Console(stderr=True), processes.is_main_process)
+    with claimed(run) if processes.is_main_process else nullcontext():
+        return _train(recipe, run, resume, console or Console(stderr=True), processes)
+
+
+def _train(recipe: Recipe, run: Path, resume: bool, console: Console, processes: PartialState) -> Outcome:
+    say = _speaker(console, processes.is_main_process)
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     checkpoint = None
