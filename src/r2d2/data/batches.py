@@ -2,13 +2,14 @@
 
 Which sentences share a batch is settled once, by the seed, so that every epoch has the same number of batches; the
 order of the batches is drawn anew for each epoch from seed and epoch alone. So a run that is interrupted and resumed
-sees exactly the batches it would have seen.
+sees exactly the batches it would have seen. Training may begin with short sentences, which grow over some epochs.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -23,16 +24,28 @@ IGNORED_LABEL = -100
 class TokenBudgetBatches(Sampler[list[int]]):
     """Batches of sentence numbers, at most `tokens` tokens and `sentences` sentences each.
 
-    A sentence longer than the budget is a batch of its own. There is no attribute `batch_size`, which accelerate would
-    take for a promise that all batches are of one size.
+    A sentence longer than the budget is a batch of its own. `growth` says how long sentences may be at given epochs,
+    in straight lines between them, and of any length after the last: {0.0: 8, 1.0: 40}. A batch that would be too long
+    gives its place to a shorter one, so every epoch has as many. There is no attribute `batch_size`, which accelerate
+    would take for a promise that all batches are of one size.
     """
 
-    def __init__(self, lengths: Sequence[int] | np.ndarray, *, tokens: int, sentences: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        lengths: Sequence[int] | np.ndarray,
+        *,
+        tokens: int,
+        sentences: int,
+        seed: int = 0,
+        growth: Mapping[float, int] | None = None,
+    ) -> None:
         if len(lengths) == 0:
             raise InputError("there is no sentence to make batches of")
         self.seed = seed
         self.epoch = 0
-        self.batches = group_by_length(lengths, tokens=tokens, sentences=sentences, seed=seed)
+        self.batches = group_by_length(lengths, tokens=tokens, sentences=sentences, seed=seed)  # from short to long
+        self.longest = [lengths[batch[-1]] for batch in self.batches]
+        self.growth = sorted((growth or {}).items())
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
@@ -43,8 +56,15 @@ class TokenBudgetBatches(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         order = list(range(len(self.batches)))
         random.Random(f"batches {self.seed} {self.epoch}").shuffle(order)
-        for number in order:
-            yield self.batches[number]
+        for place, number in enumerate(order):
+            yield self.batches[number % self._short_enough(self.epoch + place / len(order))]
+
+    def _short_enough(self, epoch: float) -> int:
+        """How many batches, from the first on, have no sentence that is too long at a point of training; at least 1."""
+        if not self.growth or epoch > self.growth[-1][0]:
+            return len(self.batches)
+        limit = np.interp(epoch, [point for point, _ in self.growth], [length for _, length in self.growth])
+        return max(bisect_right(self.longest, limit), 1)
 
 
 def group_by_length(

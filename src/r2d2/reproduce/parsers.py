@@ -118,7 +118,7 @@ PUBLISHED: dict[FamilyName, tuple[ModelSection, BatchSection, TrainingSection]] 
     ),
     "compound_pcfg": (
         ModelSection("compound_pcfg", hidden_size=256),
-        BatchSection(1024, 4),
+        BatchSection(1024, 4, growth={0.0: 30, 10.0: 40}),
         TrainingSection(
             epochs=10,
             learning_rate=1e-3,

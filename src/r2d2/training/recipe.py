@@ -104,6 +104,9 @@ class ModelSection:
 class BatchSection:
     tokens: int = 1024
     sentences: int = 64
+    growth: dict[float, int] | None = None
+    """How long sentences may be, in pieces, at given epochs, in straight lines between them and of any length after the
+    last, such as {0.0: 8, 1.0: 40}: training begins with short ones."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +201,7 @@ class Recipe:
                 raise InputError(f"{key} ({value}) must be above 0")
         if not 0 <= training.warmup < 1:
             raise InputError(f"training.warmup ({training.warmup}) must be at least 0 and below 1")
+        self._check_growth()
         if training.m is not None:
             check_schedule("training.m", training.m)
             for m in training.m.values():
@@ -239,6 +243,17 @@ class Recipe:
             raise InputError("checkpoints.metric (f1) needs evaluation.treebank")
         if self.checkpoints.metric == "pppl" and self.evaluation.pppl_sentences == 0:
             raise InputError("checkpoints.metric (pppl) needs evaluation.pppl_sentences above 0")
+
+    def _check_growth(self) -> None:
+        growth = self.batches.growth
+        if growth is None:
+            return
+        if 0.0 not in growth or min(growth) < 0:
+            raise InputError(f"batches.growth ({growth}) must have a length at 0.0, the start, and none before it")
+        if min(growth.values()) < self.corpus.min_pieces:
+            raise InputError(
+                f"batches.growth ({growth}) must not be below corpus.min_pieces ({self.corpus.min_pieces})"
+            )
 
     def _check_family(self) -> None:
         family, name = self.family, self.model.family

@@ -107,11 +107,15 @@ def _train(recipe: Recipe, run: Path, resume: bool, console: Console, processes:
 
     budget = recipe.batches
     batches = TokenBudgetBatches(
-        lengths_of(sentences), tokens=budget.tokens, sentences=budget.sentences, seed=recipe.seed
+        lengths_of(sentences),
+        tokens=budget.tokens,
+        sentences=budget.sentences,
+        seed=recipe.seed,
+        growth=budget.growth,
     )
     size = f"{model.num_parameters():,} parameters, vocabulary {pieces.vocab_size:,}"
     say(f"model: {recipe.model.family}, {size}; {len(batches):,} batches an epoch")
-    record, progress, interrupt = Record(run), ShowProgress(console or Console(stderr=True)), SaveWhenInterrupted()
+    record, progress, interrupt = Record(run), ShowProgress(console), SaveWhenInterrupted()
     evaluator = Evaluator(
         recipe.family,
         pieces,
@@ -159,9 +163,13 @@ def open_folder(recipe: Recipe, run: Path, *, resume: bool) -> None:
         return
     if not written.exists():
         raise InputError(f"{run} holds no run to resume: it has no {RECIPE}")
-    differences = _differences(to_plain(read_recipe(written)), to_plain(recipe))
-    if differences:
-        raise InputError(f"{run} holds another run; it differs in {'; '.join(differences)}")
+    refuse_differences(str(run), to_plain(read_recipe(written)), to_plain(recipe))
+
+
+def refuse_differences(name: str, old: object, new: object) -> None:
+    """Raise unless what was asked for, of which recipes are made, is what is asked for now."""
+    if differences := _differences(old, new):
+        raise InputError(f"{name} holds another run; it differs in {'; '.join(differences)}")
 
 
 def last_good_checkpoint(run: Path, say: Callable[[str], None]) -> Path | None:
