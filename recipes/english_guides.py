@@ -13,13 +13,13 @@ DATA/english-small.
 
 Teachers read sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as they are, all others by
 class, such as `xing` for those in -ing and `capx` for names. Systems of several kinds err in several ways, so what they
-agree on is better than any of them. For sentences of 5 to 32 words each has a vote for every span: a compound PCFG how
-probable it is, twice, another one or none, as its tree has it. The guide of a sentence is the tree whose spans have
-most votes. A pupil may be a teacher of the next one: an R2D2 reads words as they are, and votes with the probabilities
-of its span scorer if it has one. Where writers set commas and the like, phrases end: no guide has a span that goes
-across such a mark and ends at none, nor have the charts that compound PCFGs and DIORA learn from. Every other guide
-has the punctuation put back between the words. No tree that a person drew is learnt from; those of gum.dev are for
-choosing.
+agree on is better than any of them. For sentences of 5 to 32 words each votes on every span: a compound PCFG with twice
+the span's posterior probability, any other system with 1 if its tree has the span, else 0. The guide of a sentence is
+the tree whose spans have most votes. A pupil may be a teacher of the next one: an R2D2 reads words as they are, and
+votes with the probabilities of its span scorer if it has one. Where writers set commas and the like, phrases end: no
+guide has a span that goes across such a mark and ends at none, nor have the charts that compound PCFGs and DIORA learn
+from. Every other guide has the punctuation put back between the words. No tree that a person drew is learnt from; those
+of gum.dev are for choosing.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from cli.tiny_model import save_tiny_model
 from documents import arguments_of, blocks, run_command, run_notebook
 from r2d2.cli.main import app
 from r2d2.data.grammar import generate, sentence
-from r2d2.parser import Parse, Parser, bundled_models, names
+from r2d2.parser import Parse, Parser, Words, bundled_models, names
+from r2d2.trees import read_brackets
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -106,6 +107,26 @@ def test_the_commands_of_the_front_page_run(
     assert re.search(r"100\.00", scored)
     assert re.search(r"per piece +\d", language_model)
     assert "one sentence of 20 words" in speed
+
+
+CARD = ROOT / "models" / MODEL / "README.md"
+
+
+@pytest.mark.parametrize("document", [CARD, ROOT / "docs" / "tutorial.md"], ids=lambda path: path.stem)
+def test_trees_that_are_shown_are_those_of_the_model_that_comes_with_r2d2(document: Path) -> None:
+    shown = re.findall(r"^\( \(.*\)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    assert shown
+    trees = [tree for line in shown for tree in read_brackets(line)]
+    parses = Parser.from_pretrained(MODEL).parse([Words(tree.leaves) for tree in trees])
+    assert [parse.to_brackets() for parse in parses] == shown
+
+
+def test_the_picture_on_the_front_page_is_that_of_the_model_that_comes_with_r2d2() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"^!\[(.*)\]\((docs/tree\.svg)\)$", page, re.MULTILINE)
+    assert found is not None
+    picture = (ROOT / found[2]).read_text(encoding="utf-8")
+    assert Parser.from_pretrained(MODEL).parse(found[1]).to_svg() == picture.strip()
 
 
 def test_the_json_of_a_parse_has_the_keys_that_are_documented(stand_in: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -57,18 +58,38 @@ def test_files_named_train_and_dev(tmp_path: Path) -> None:
     gold.mkdir()
     (gold / "x.train.trees").write_text("".join(sentence(f"dog{n}") for n in range(20)))
     (gold / "x.dev.trees").write_text(sentence("cat") + "(. .)\n")
-    (gold / "x.dev.conllu").write_text("")
+    (gold / "x.dev.conllu").write_text("# heads\n")
     treebank = parted(gold, tmp_path / "out")
     assert leaves(treebank, TEST) == ["the cat barks"], "dev is tested on"
     assert leaves(treebank, DEV) == ["the dog9 barks", "the dog19 barks"], "every tenth"
     assert len(leaves(treebank, TRAIN)) == 18
     assert treebank.emptied == 1
-    assert treebank.gold_dependencies == gold / "x.dev.conllu", "found beside the trees"
+    assert treebank.dependencies == str(gold / "x.dev.conllu"), "found beside the trees"
+    assert treebank.gold_dependencies.read_text() == "# heads\n"
     assert "1 sentences without a word left out" in treebank.describe()
     (gold / "x.test.trees").write_text(sentence("cow"))
     again = parted(gold, tmp_path / "other")
     assert leaves(again, TEST) == ["the cow barks"]
     assert leaves(again, DEV) == ["the cat barks"]
+    shutil.rmtree(gold)
+    assert parted(gold, tmp_path / "out").gold_dependencies.read_text() == "# heads\n", "its files may be gone"
+
+
+def test_a_treebank_of_other_tags(tmp_path: Path) -> None:
+    gold = tmp_path / "tiger.trees"
+    gold.write_text("(S (NP (ART der) (NN Hund)) (VVFIN bellt) ($. .))\n" * 19 + "(S (-NONE- *))\n")
+    with pytest.raises(InputError, match="--prepare"):
+        parted(gold, tmp_path / "out")
+
+    def made(preparation: str) -> Treebank:
+        return make_treebank(gold, None, tmp_path / "out", grammar_sentences=(1, 1, 1), preparation=preparation)
+
+    treebank = made("none")
+    assert leaves(treebank, TEST) == leaves(treebank, RAW_TEST) == ["der Hund bellt ."], "a tree of traces is left out"
+    assert treebank.emptied == 1
+    assert made("none") == treebank
+    with pytest.raises(InputError, match="holds a comparison with preparation none; name another with --out"):
+        made("kim2019")
 
 
 def test_one_file(tmp_path: Path) -> None:

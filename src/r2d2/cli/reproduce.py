@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from r2d2.cli.evaluation_options import PrepareOption
+from r2d2.cli.shell import check_choice
 from r2d2.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from r2d2.evaluation.report import Report
+    from r2d2.reproduce.parsers import ParsingScale
+    from r2d2.reproduce.treebanks import Treebank
 
 INTERRUPTED = 130
 SCALES = ("paper", "small", "debug")
@@ -114,6 +118,7 @@ def _add_parsing_table(name: str, about: str) -> None:
     @reproduce_app.command(name, help=about)
     def command(
         gold: GoldOption = None,
+        prepare: PrepareOption = None,
         dependencies: DependenciesOption = None,
         text: TextOption = None,
         text_sentences: TextSentencesOption = 20_000,
@@ -125,12 +130,43 @@ def _add_parsing_table(name: str, about: str) -> None:
         data: DataOption = Path("data"),
         draw: DrawOption = False,
     ) -> None:
-        more = None if text is None else (text, text_sentences)
+        _check_scale(scale)
+        if seeds < 1:
+            raise InputError(f"--seeds ({seeds}) must be at least 1")
+        if minutes is not None and minutes <= 0:
+            raise InputError(f"--minutes ({minutes}) must be above 0")
+        if text is not None and text_sentences < 1:
+            raise InputError(f"--text-sentences ({text_sentences}) must be at least 1")
         if dependencies is not None and len(gold or []) != 1:
             raise InputError("--dependencies belongs to one treebank: give one --gold with it")
+
+        from r2d2.data.preparation import PREPARATIONS
+        from r2d2.reproduce.parsers import SCALES as SIZES
+        from r2d2.reproduce.treebanks import make_treebank, name_of
+
+        if prepare is not None:
+            check_choice("--prepare", prepare, PREPARATIONS)
         treebanks: list[Path | None] = [*gold] if gold else [None]
-        for one in treebanks:
-            _compare(name, one, dependencies, more, scale, seeds, minutes, only or [], out, data, draw)
+        folders = [out / f"parsing-{name_of(one)}-{scale}" for one in treebanks]
+        if len(set(folders)) < len(folders):
+            raise InputError(
+                "--gold: two of the treebanks have one name, and would share a folder; give them one by one"
+            )
+        with _stoppable():
+            parted = [  # all of them, before the hours begin
+                make_treebank(
+                    one,
+                    dependencies,
+                    folder,
+                    grammar_sentences=SIZES[scale].grammar_sentences,
+                    preparation=prepare,
+                    text=text,
+                    text_sentences=text_sentences if text is not None else 0,
+                )
+                for one, folder in zip(treebanks, folders, strict=True)
+            ]
+        for treebank, folder in zip(parted, folders, strict=True):
+            _compare(name, treebank, folder, SIZES[scale], seeds, minutes, only or [], data, draw)
 
 
 _add_parsing_table("table3", "Parsing: unlabelled F1 of all systems, over words and word pieces.")
@@ -158,50 +194,28 @@ def cost(
 
 def _compare(
     name: str,
-    gold: Path | None,
-    dependencies: Path | None,
-    more: tuple[Path, int] | None,
-    scale: str,
+    treebank: Treebank,
+    folder: Path,
+    size: ParsingScale,
     seeds: int,
     minutes: float | None,
     only: list[str],
-    out: Path,
     data: Path,
     draw: bool,
 ) -> None:
-    _check_scale(scale)
-    if seeds < 1:
-        raise InputError(f"--seeds ({seeds}) must be at least 1")
-    if minutes is not None and minutes <= 0:
-        raise InputError(f"--minutes ({minutes}) must be above 0")
-
     from r2d2.reproduce import parsers
     from r2d2.reproduce.comparison import Comparison
     from r2d2.reproduce.parsing_tables import ParsingTables
     from r2d2.reproduce.results import choose_rows, write_table
-    from r2d2.reproduce.treebanks import make_treebank, name_of
 
-    size = parsers.SCALES[scale]
-    text, text_sentences = more or (None, 0)
-    if text is not None and text_sentences < 1:
-        raise InputError(f"--text-sentences ({text_sentences}) must be at least 1")
-    folder = out / f"parsing-{name_of(gold)}-{scale}"
+    wanted = choose_rows(list(parsers.SYSTEMS), parsers.usual_systems(treebank), only)
+    budget = size.minutes_on(treebank) if minutes is None else minutes
+    facts = [treebank.describe(), "minutes are of training, evaluation not counted"]
+    tables = ParsingTables(treebank, folder, facts, _command())
+    comparison = Comparison(
+        size, treebank, folder, data, minutes=budget, seeds=seeds, command=_command(), console=_console()
+    )
     with _stoppable():
-        treebank = make_treebank(
-            gold,
-            dependencies,
-            folder,
-            grammar_sentences=size.grammar_sentences,
-            text=text,
-            text_sentences=text_sentences,
-        )
-        wanted = choose_rows(list(parsers.SYSTEMS), parsers.usual_systems(treebank), only)
-        budget = size.minutes_on(treebank) if minutes is None else minutes
-        facts = [treebank.describe(), "minutes are of training, evaluation not counted"]
-        tables = ParsingTables(treebank, folder, facts, _command())
-        comparison = Comparison(
-            size, treebank, folder, data, minutes=budget, seeds=seeds, command=_command(), console=_console()
-        )
         for _ in [] if draw else comparison.carry_out(wanted):
             write_table(tables.draw(name), folder, name)
     _hand_over(tables.draw(name), folder, name)

@@ -6,10 +6,11 @@ reads pieces, at theirs, and the compatibility with dependencies at both. Trivia
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 
@@ -26,14 +27,16 @@ from r2d2.evaluation.tree_inducers import load_tree_inducer
 from r2d2.evaluation.trees import at_level, score_trees
 from r2d2.parser.loading import choose_device
 from r2d2.reproduce.parsers import SYSTEMS, ParsingScale, pretraining_of, recipe_of, shared_pieces
-from r2d2.reproduce.results import SEED, Result, read_result, write_result
+from r2d2.reproduce.results import SEED, Result, read_result, result_file, write_result
 from r2d2.reproduce.running import trained, training_effort, training_seconds
 from r2d2.reproduce.treebanks import TEST, Treebank
 from r2d2.reproduce.vocabulary import check_data
 from r2d2.training.recipe import Recipe
-from r2d2.training.run import MODEL, open_folder
+from r2d2.training.run import MODEL, open_folder, refuse_differences
+from r2d2.training.schema import to_plain
+from r2d2.writing import ClaimedError, claimed
 
-RUNS = "runs"
+RUNS, CLAIMS = "runs", "claims"
 SEEDLESS = ("left", "right", "balanced")
 
 
@@ -64,15 +67,24 @@ class Comparison:
         over_pieces = any(not SYSTEMS[name].words for name in systems)
         for name, seed in [*self._runs_of(TRIVIAL_NAMES), *self._runs_of(systems)]:
             row = row_name(name, seed)
-            found = read_result(self.folder, row)
-            done = found is not None
-            if name in SYSTEMS:
-                self._do_system(name, seed, done)
-            elif found is None or (over_pieces and "piece" not in found.figures):
-                self._do_trivial(name, seed, over_pieces)
+            try:
+                with claimed(self.folder / CLAIMS / row):
+                    done = self._do(name, seed, over_pieces)
+            except ClaimedError:
+                self.console.print(f"{row} is being done by another process", highlight=False)
+                continue
             if done:
                 self.console.print(f"{row} is done", highlight=False)
             yield row
+
+    def _do(self, name: str, seed: int, over_pieces: bool) -> bool:
+        """Do a row, if it is not done; says whether it was."""
+        found = read_result(self.folder, row_name(name, seed))
+        if name in SYSTEMS:
+            self._do_system(name, seed, found)
+        elif found is None or (over_pieces and "piece" not in found.figures):
+            self._do_trivial(name, seed, over_pieces)
+        return found is not None
 
     def _runs_of(self, names: Sequence[str]) -> list[tuple[str, int]]:
         """All with the first seed, then all with the next: stopped early, every system has its share."""
@@ -86,25 +98,29 @@ class Comparison:
             figures = self._score(TrivialInducer(name, seed=seed), ("word",))
         write_result(self.folder, Result(row_name(name, seed), seed, 0.0, figures, self.command))
 
-    def _do_system(self, name: str, seed: int, done: bool) -> None:
+    def _do_system(self, name: str, seed: int, found: Result | None) -> None:
         row = row_name(name, seed)
         run = self.folder / RUNS / row
-        if done:
-            if run.exists():  # it may have been removed to save room; if not, it must be this very run
-                open_folder(self._recipe(name, seed, self._pretrained(name, seed, done=True)), run, resume=True)
+        recipe = self._recipe(name, seed, self._pretrained(name, seed, done=found is not None))
+        if found is not None:  # its run may have been removed to save room; if not, it must be this very run
+            if run.exists():
+                open_folder(recipe, run, resume=True)
+            elif found.trained is not None:
+                refuse_differences(str(result_file(self.folder, row)), found.trained, _how(recipe))
             return
         self.console.print(f"{row}: training", highlight=False)
-        model = trained(self._recipe(name, seed, self._pretrained(name, seed, done=False)), run, self.console)
+        model = trained(recipe, run, self.console)
         self.console.print(f"{row}: parsing the test sentences", highlight=False)
         levels = ("word",) if SYSTEMS[name].words else ("word", "piece")
         usual, *others = DECODINGS.get(model_type_of(model), ("",))
         figures = self._score(self._inducer(model, usual or None), levels)
         for other in others:
             inducer = self._inducer(model, other)
-            found = {level: self._score_trees(inducer, level)["sentence_f1"] for level in levels}
-            figures.setdefault("other_decodings", {})[other] = found
+            f1 = {level: self._score_trees(inducer, level)["sentence_f1"] for level in levels}
+            figures.setdefault("other_decodings", {})[other] = f1
         figures |= training_effort(run)
-        write_result(self.folder, Result(row, seed, training_seconds(run), figures, self.command))
+        result = Result(row, seed, training_seconds(run), figures, self.command, trained=_how(recipe))
+        write_result(self.folder, result)
 
     def _recipe(self, name: str, seed: int, start_from: Path | None) -> Recipe:
         return recipe_of(
@@ -159,8 +175,16 @@ class Comparison:
         except InputError as error:
             if self.treebank.dependencies is not None:
                 raise
-            self.console.print(f"no dependencies: {error}", highlight=False)
+            self.console.print(f"no dependencies, and none are given by --dependencies: {error}", highlight=False)
             return None
+
+
+def _how(recipe: Recipe) -> dict[str, Any]:
+    """What of a recipe says how a row was trained, as JSON has it, without the paths of the machine that did it."""
+    plain = to_plain(recipe)
+    model = {key: value for key, value in plain["model"].items() if key != "start_from"}
+    how = {"model": model, **{key: plain[key] for key in ("batches", "training", "seed")}}
+    return cast(dict[str, Any], json.loads(json.dumps(how)))
 
 
 def row_name(system: str, seed: int) -> str:

@@ -82,7 +82,7 @@ class ParsingTables:
     def table3(self) -> Report:
         """F1: the best and the mean of all seeds."""
         is_ctb = self.paper == "ctb"
-        heading = ["system", "complexity", "best", "mean", "seeds", "minutes"]
+        heading = ["system", "complexity", "best", "mean", "seeds", "minutes", "updates"]
         heading += ["paper: CTB"] if is_ctb else ["paper: WSJ, best of 4", "WSJ"]
         blocks = []
         for level, title in LEVELS.items():
@@ -92,7 +92,7 @@ class ParsingTables:
                 theirs = TABLE3.get((line.system, level)) if self._has_paper_row(line) else None
                 best, one, ctb = (theirs.wsj_best, theirs.wsj, theirs.ctb) if theirs else (None, None, None)
                 row = [line.label, COMPLEXITIES[line.system], shown(max(found, default=None)), shown(_mean(found))]
-                row += [str(len(found)), _minutes(line), *map(shown, [ctb] if is_ctb else [best, one])]
+                row += [str(len(found)), _minutes(line), _updates(line), *map(shown, [ctb] if is_ctb else [best, one])]
                 rows.append(row)
             blocks.append(Table(f"F1 {title}", heading, rows))
         return self._report("Table 3", F1_PROTOCOL, [*blocks, self._other_decodings()], TABLE3)
@@ -178,6 +178,12 @@ class ParsingTables:
 
 def _mean(figures: Sequence[float]) -> float | None:
     return sum(figures) / len(figures) if figures else None
+
+
+def _updates(line: Line) -> str:
+    """How many a seed had: the least and the most."""
+    found = [f"{count:,.0f}" for count in sorted(line.at("updates"))]
+    return " to ".join(dict.fromkeys((found[0], found[-1]))) if found else NONE
 
 
 def _minutes(line: Line) -> str:

@@ -19,7 +19,8 @@ SEED = "-seed"
 
 @dataclass(frozen=True)
 class Result:
-    """What is known of a row when it is done: its figures, and where they come from. `seconds` are of training."""
+    """What is known of a row when it is done: its figures, and where they come from. `seconds` are of training, and
+    `trained` are the parts of its recipe that say how; None for rows that need no training, or did not keep it."""
 
     row: str
     seed: int
@@ -27,6 +28,7 @@ class Result:
     figures: Mapping[str, Any]
     command: str
     version: str = field(default=__version__)
+    trained: Mapping[str, Any] | None = None
 
 
 def result_file(folder: Path, row: str) -> Path:

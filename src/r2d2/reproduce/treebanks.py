@@ -17,6 +17,7 @@ without punctuation, as the prepared trees are; beside a Chinese treebank cut in
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -24,7 +25,6 @@ from pathlib import Path
 
 from r2d2.data.grammar import generate
 from r2d2.data.plain_words import characters_of, words_of
-from r2d2.data.preparation import prepare
 from r2d2.data.tag_sets import guess_preparation
 from r2d2.data.text_files import find_files, read_lines
 from r2d2.data.treebank import Place, prepare_each
@@ -58,8 +58,8 @@ class Parts:
 
 @dataclass(frozen=True)
 class Treebank:
-    """A parted treebank in a folder. `dependencies` is a CoNLL file; without one, head rules are tried. `text` names a
-    file of raw text, of which so many `text_sentences` are there to be trained on too."""
+    """A parted treebank in a folder. `dependencies` names the file of which a copy is there; without one, head rules
+    are tried. `text` names a file of raw text, of which so many `text_sentences` are there to be trained on too."""
 
     folder: Path
     source: str
@@ -80,7 +80,7 @@ class Treebank:
 
     @property
     def gold_dependencies(self) -> Path:
-        return self.folder / RAW_TEST if self.dependencies is None else Path(self.dependencies)
+        return self.folder / (RAW_TEST if self.dependencies is None else _copied(self.dependencies))
 
     def describe(self) -> str:
         counts = ", ".join(f"{count:,} {part}" for part, count in self.sentences.items())
@@ -110,12 +110,14 @@ def make_treebank(
     folder: Path,
     *,
     grammar_sentences: tuple[int, int, int],
+    preparation: str | None = None,
     text: Path | None = None,
     text_sentences: int = 0,
 ) -> Treebank:
     """Part a treebank, or the grammar's sentences, or find it parted in the folder: then its files may be gone.
 
-    With `text`, its first `text_sentences` of 3 to 40 words, or Chinese characters, are taken too.
+    Without a `preparation`, the tags tell which one it wants. With `text`, its first `text_sentences` of 3 to 40 words,
+    or Chinese characters, are taken too.
     """
     place = folder / FOLDER
     source = GRAMMAR if gold is None else str(gold)
@@ -123,15 +125,19 @@ def make_treebank(
         for path in (gold, dependencies, text):
             if path is not None and not path.exists():
                 raise InputError(f"{path}: no such file or folder")
+        if dependencies is not None and not dependencies.is_file():
+            raise InputError(f"{dependencies}: must be a file of dependencies or of trees")
         parts = _grammar(grammar_sentences) if gold is None else _parted(gold)
         if dependencies is not None:
             parts = Parts(parts.train, parts.dev, parts.test, str(dependencies))
-        preparation = guess_preparation((tree for _, tree in parts.train), source)
-        more = [] if text is None else _words(text, text_sentences, chinese=preparation in CHINESE_PREPARATIONS)
-        _write(parts, preparation, source, place, None if text is None else str(text), more)
+        chosen = preparation or guess_preparation((tree for _, tree in parts.train), source)
+        more = [] if text is None else _words(text, text_sentences, chinese=chosen in CHINESE_PREPARATIONS)
+        _write(parts, chosen, source, place, None if text is None else str(text), more)
     found = _read_facts(place)
     if found.source != source:
         raise InputError(f"{folder} holds a comparison on {found.source}; name another folder with --out")
+    if preparation is not None and found.preparation != preparation:
+        raise InputError(f"{folder} holds a comparison with preparation {found.preparation}; name another with --out")
     if dependencies is not None and found.dependencies != str(dependencies):
         told = found.dependencies or "those that head rules give"
         raise InputError(f"{folder} holds a comparison with dependencies from {told}; name another folder with --out")
@@ -176,7 +182,10 @@ def _write(
             if not kept:
                 raise InputError(f"{source}: there is no tree for {name}")
             _write_trees(kept, folder / name)
-        _write_trees([prepare(tree, "none") for _, tree in parts.test], folder / RAW_TEST)
+        whole = prepare_each(parts.test, "none", lower=False, numbers=False, skip_emptied=True)
+        _write_trees([tree for _, _, tree in whole if tree is not None], folder / RAW_TEST)
+        if parts.dependencies is not None:
+            shutil.copyfile(parts.dependencies, folder / _copied(parts.dependencies))
         if sentences:
             (folder / TEXT).write_text("".join(f"{words}\n" for words in sentences), encoding="utf-8")
         facts = {
@@ -189,6 +198,11 @@ def _write(
             "text_sentences": len(sentences),
         }
         (folder / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def _copied(dependencies: str) -> str:
+    """The name of a copy of a file of dependencies: with the ending that tells its format."""
+    return f"test-{Path(dependencies).name}"
 
 
 def _write_trees(trees: Sequence[Tree], path: Path) -> None:
