@@ -11,10 +11,10 @@ import torch
 from every_tree import trees_of
 from r2d2.data.batches import collate_guides
 from r2d2.errors import InputError
-from r2d2.model import R2D2Config, R2D2ForBidirectionalLM
+from r2d2.model import R2D2Config, R2D2ForBidirectionalLM, products
 from r2d2.model.span_scorer import SpanLogits, span_loss
 from r2d2.trees import Span
-from tiny_networks import batch, tiny
+from tiny_networks import VOCABULARY, batch, tiny
 
 LENGTHS = [7, 2, 5, 1]
 WANTED = [
@@ -54,13 +54,49 @@ def test_spans_are_scored_one_by_one_as_all_at_once() -> None:
 
 
 @torch.no_grad()
-def test_a_sentence_is_scored_alike_alone_and_in_any_batch() -> None:
-    model = scoring().eval()
+@pytest.mark.skipif(products.native is None, reason="no products in C here")
+@pytest.mark.parametrize("size", [12, 32, 50])
+@pytest.mark.parametrize("lengths", [LENGTHS, [40, 3, 33, 8, 17, 25, 1, 12, 39]], ids=len)
+def test_a_sentence_has_the_same_bits_alone_and_in_any_batch(size: int, lengths: list[int], threads: int) -> None:
+    model = scoring(span_scorer_size=size).eval()
+    ids, _ = batch(lengths)
+    together = scores_of(model, ids, lengths)
+    for b, n in enumerate(lengths):
+        alone = scores_of(model, ids[b : b + 1, :n], [n])
+        starts, ends = torch.triu_indices(n + 1, n + 1, 1)
+        ours, its_own = (
+            logits(torch.full_like(starts, number), starts, ends) for logits, number in ((together, b), (alone, 0))
+        )
+        assert torch.equal(ours, its_own)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("times", [1, 30], ids=["as drawn", "far away"])
+def test_a_sentence_is_read_alike_with_and_without_gradients(layers: int, times: float, threads: int) -> None:
+    """By PyTorch's LSTM and by ours, which begin at the ends of sentences in any batch."""
+    model = scoring(span_scorer_layers=layers, span_scorer_size=50).eval()
+    assert model.model.span_scorer is not None
+    with torch.no_grad():
+        for parameter in model.model.span_scorer.reader.parameters():
+            parameter.mul_(times)
     ids, _ = batch(LENGTHS)
-    together = scores_of(model, ids, LENGTHS).all()
+    with_gradients = scores_of(model, ids, LENGTHS).all()
+    assert with_gradients.requires_grad
+    with torch.no_grad():
+        without = scores_of(model, ids, LENGTHS).all()
     for b, n in enumerate(LENGTHS):
-        alone = scores_of(model, ids[b : b + 1, :n], [n]).all()
-        torch.testing.assert_close(together[b, : n + 1, : n + 1], alone[0])
+        part = slice(n + 1)
+        alone = scores_of(model, ids[b : b + 1, :n], [n]).all()[0]
+        for read in (without[b, part, part], alone):
+            torch.testing.assert_close(read, with_gradients[b, part, part], atol=1e-5 * times, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_what_is_no_number_is_seen() -> None:
+    model = scoring().eval()
+    ids, _ = batch([7])
+    model.model.embedding.weight[ids[0, 3]] = math.nan
+    assert scores_of(model, ids, [7]).all().isnan().any()
 
 
 @torch.no_grad()
@@ -210,3 +246,31 @@ def test_a_scorer_is_saved_and_found_again(tmp_path: Path) -> None:
 def test_wrong_sizes_are_refused(changes: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         R2D2Config(**changes)
+
+
+def test_while_it_learns_alone_there_is_no_chart() -> None:
+    model = scoring().train()
+    ids, _ = batch([7, 7])
+    guide = collate_guides([[0, 7, 2, 5, 3, 5], [0, 7, 0, 2]], longest=7)
+    with_all = model(input_ids=ids, labels=ids, guide=guide)
+    model.requires_grad_(False)
+    assert model.model.span_scorer is not None
+    model.model.span_scorer.requires_grad_(True)
+    alone = model(input_ids=ids, labels=ids, guide=guide)
+    own = span_loss(scores_of(model, ids, [7, 7]), guide, [7, 7]) / 14
+    torch.testing.assert_close(alone.loss, own)
+    assert alone.loss < with_all.loss
+    assert (with_all.root is None, alone.root is None) == (False, True)
+    with pytest.raises(InputError, match="outside the vocabulary"):
+        model(input_ids=ids + VOCABULARY, labels=ids, guide=guide)
+    evaluated = model.eval()(input_ids=ids, labels=ids)
+    assert evaluated.root is not None, "what is measured is the language model's"
+
+
+def test_a_copy_without_parameters_of_its_own_is_not_taken_for_one_whose_scorer_learns_alone() -> None:
+    """Such as DataParallel makes for each GPU."""
+    copy = scoring().train()
+    for module in copy.modules():
+        module._parameters.clear()
+    assert list(copy.parameters()) == []
+    assert not copy._scorer_learns_alone()

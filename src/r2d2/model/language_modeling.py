@@ -15,7 +15,7 @@ from r2d2.chart import Chart, SpanFamily, Threshold
 from r2d2.model.configuration import R2D2Config
 from r2d2.model.cross_entropy import linear_cross_entropy
 from r2d2.model.guidance import guidance_loss
-from r2d2.model.modeling import Merges, R2D2Model, R2D2PreTrainedModel
+from r2d2.model.modeling import Merges, R2D2Model, R2D2PreTrainedModel, check_input
 from r2d2.model.span_scorer import span_loss
 
 IGNORED_LABEL = -100
@@ -88,14 +88,20 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
 
         The loss is the mean cross-entropy over the tokens whose label is not -100, padding aside; with
         `num_items_in_batch` their sum divided by it. With a `guide` (`r2d2.model.guidance`) its loss is added,
-        `guidance` times, divided likewise. The other arguments are those of `R2D2Model.forward`.
+        `guidance` times, divided likewise. The other arguments are those of `R2D2Model.forward`. While the span scorer
+        learns alone, the loss is its own, and there is no chart.
         """
-        chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges, guide)
         real = torch.ones_like(input_ids, dtype=torch.bool) if attention_mask is None else attention_mask.bool()
+        tokens: Tensor | int = 1
+        if labels is not None:
+            tokens = (labels[real] != IGNORED_LABEL).sum() if num_items_in_batch is None else num_items_in_batch
+            if self.training and self._scorer_learns_alone():
+                check_input(input_ids, attention_mask, self.config.vocab_size)
+                return R2D2LMOutput(loss=guidance * self._span_loss(input_ids, real, guide) / tokens)
+        chart = self.model.induce(input_ids, attention_mask, protected_spans, m, sample, temperature, merges, guide)
         h = self._between_contexts(chart, real)  # [t, d]
         loss = logits = None
         if labels is not None:
-            tokens = (labels[real] != IGNORED_LABEL).sum() if num_items_in_batch is None else num_items_in_batch
             loss = self._loss(h, labels[real]) / tokens
             if guide is not None:
                 loss = loss + guidance * guidance_loss(chart, guide) / tokens
@@ -113,15 +119,22 @@ class R2D2ForBidirectionalLM(R2D2PreTrainedModel):
         decoder = self.lm_head.decoder
         return linear_cross_entropy(self.lm_head.hidden(h), decoder.weight, decoder.bias, labels, ignored=IGNORED_LABEL)
 
+    def _scorer_learns_alone(self) -> bool:
+        learning = {id(parameter) for parameter in self.parameters() if parameter.requires_grad}
+        scorer = self.model.span_scorer
+        if scorer is None or not learning:  # copies of the model for several GPUs have no parameters of their own
+            return False
+        return learning == {id(parameter) for parameter in scorer.parameters()}
+
     def _span_loss(
         self, input_ids: Int[Tensor, "b n"], real: Bool[Tensor, "b n"], guide: Int[Tensor, "b n1 n1"] | None
-    ) -> Float[Tensor, ""] | float:
+    ) -> Float[Tensor, ""]:
         """What the span scorer learns from guides. Without any it is 0, but in training it has gradients all the same:
         processes that train together wait for them."""
         lengths = [int(length) for length in real.sum(dim=1).tolist()]
         logits = self.model.score_spans(input_ids, lengths) if self.training or guide is not None else None
         if logits is None:
-            return 0.0
+            return torch.zeros((), device=input_ids.device)
         if guide is None:
             return 0.0 * logits.all().sum()
         return span_loss(logits, guide, lengths)

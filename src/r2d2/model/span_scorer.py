@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from r2d2.model.configuration import R2D2Config
+from r2d2.model.lstm_reading import read_both_ways, reader_for, through
 
 
 class SpanLogits:
@@ -71,14 +72,24 @@ class SpanScorer(nn.Module):
     def forward(self, embedded: Float[Tensor, "b n d"], lengths: Sequence[int]) -> SpanLogits:
         """Sentences are padded on the right; what is behind their ends is not read."""
         normed = F.layer_norm(embedded, embedded.shape[-1:])  # embeddings begin small
-        packed = pack_padded_sequence(
-            self.dropout(normed), torch.tensor(lengths), batch_first=True, enforce_sorted=False
-        )
-        read, _ = pad_packed_sequence(self.reader(packed)[0], batch_first=True, total_length=embedded.shape[1])
-        forwards, backwards = self.dropout(read).chunk(2, dim=-1)  # [b, n, size] each
-        h = torch.cat([F.pad(forwards, (0, 0, 1, 0)), F.pad(backwards, (0, 0, 0, 1))], dim=-1)  # [b, n + 1, 2 size]
-        u, v = self.start(h), self.end(h)
+        library = None if self.training else reader_for(normed)
+        if library is not None:
+            h = _at_boundaries(read_both_ways(library, self.reader, normed, lengths))
+            u, v = through(library, self.start, h), through(library, self.end, h)
+        else:
+            packed = pack_padded_sequence(
+                self.dropout(normed), torch.tensor(lengths), batch_first=True, enforce_sorted=False
+            )
+            read, _ = pad_packed_sequence(self.reader(packed)[0], batch_first=True, total_length=embedded.shape[1])
+            h = _at_boundaries(self.dropout(read))
+            u, v = self.start(h), self.end(h)
         return SpanLogits(u / math.sqrt(u.shape[-1]), v)
+
+
+def _at_boundaries(read: Float[Tensor, "b n two_w"]) -> Float[Tensor, "b n1 two_w"]:
+    """What was read up to each boundary from the left, and from the right."""
+    forwards, backwards = read.chunk(2, dim=-1)
+    return torch.cat([F.pad(forwards, (0, 0, 1, 0)), F.pad(backwards, (0, 0, 0, 1))], dim=-1)
 
 
 def span_loss(logits: SpanLogits, guide: Int[Tensor, "b n1 n1"], lengths: Sequence[int]) -> Float[Tensor, ""]:
