@@ -9,7 +9,12 @@ import pytest
 from evaluation.samples import CONLLU, GOLD
 from r2d2.errors import InputError
 from r2d2.evaluation.alignment import Aligner, MisalignedError, align_file
-from r2d2.evaluation.dependency import DependencyScores, compare_dependencies, score_dependencies
+from r2d2.evaluation.dependency import (
+    DependencyScores,
+    compare_dependencies,
+    score_dependencies,
+    score_trivial_trees,
+)
 from r2d2.evaluation.gold import read_gold_dependencies
 
 
@@ -44,6 +49,24 @@ def test_by_hand_without_punctuation(conllu: Path, predicted: str, level: str, e
     assert (figures["sentence"], figures["corpus"], figures["sentences"]) == (expected, expected, 1)
     assert figures["bins"] == {"1-10": expected, "11-20": None, "21-40": None, "41+": None}
     assert figures["cumulative"] == {"10": expected, "20": expected, "40": expected}
+
+
+@pytest.mark.parametrize("predicted", ["((the dog) barks)\nyes\n", "((the (do ##g)) barks)\nyes\n"])
+def test_trivial_trees_by_hand(conllu: Path, predicted: str) -> None:
+    """Over words, ((the dog) barks) and (the (dog barks)). Over pieces the left one's (the do) cuts a word."""
+    corpus = read_gold_dependencies(conllu, drop_punctuation=True)
+    (conllu.parent / "pred.txt").write_text(predicted)
+    alignment = align_file(corpus.words, conllu.parent / "pred.txt", Aligner(drop_punctuation=True), by_words=False)
+    found = score_trivial_trees(corpus, alignment, "word")
+    assert {name: report.overall.sentence for name, report in found.items() if name != "random"} == {
+        "left": 100.0,
+        "right": 50.0,
+        "balanced": 50.0,
+    }
+    assert found["random"].overall.sentence in (50.0, 100.0)
+    if "##" in predicted:
+        over_pieces = score_trivial_trees(corpus, alignment, "piece")
+        assert [over_pieces[name].overall.sentence for name in ("left", "right", "balanced")] == [100.0, 50.0, 50.0]
 
 
 def test_by_hand_with_punctuation(conllu: Path) -> None:

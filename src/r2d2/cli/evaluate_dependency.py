@@ -52,7 +52,7 @@ def dependency(
     names = system_names(pred)
 
     from r2d2.evaluation.alignment import check_level
-    from r2d2.evaluation.dependency import PROTOCOL, compare_dependencies, score_dependencies
+    from r2d2.evaluation.dependency import PROTOCOL, compare_dependencies, score_dependencies, score_trivial_trees
     from r2d2.evaluation.gold import read_gold_dependencies
     from r2d2.evaluation.tables import report_dependencies
 
@@ -80,4 +80,6 @@ def dependency(
         facts.append(f"{corpus.emptied:,} sentences of nothing but punctuation are passed over")
     if systems[0].report.skipped:
         facts.append(f"{systems[0].report.skipped:,} sentences whose heads are no tree are skipped")
-    hand_over(report_dependencies(systems, facts, current_provenance(seed), comparison), json=json, folder=report)
+    trivial = score_trivial_trees(corpus, alignments[0], level, skip_faulty=skip_invalid, seed=seed)
+    made = report_dependencies(systems, trivial, facts, current_provenance(seed), comparison)
+    hand_over(made, json=json, folder=report)

@@ -1,11 +1,12 @@
-"""Everything that is computed of predicted trees beside gold dependencies."""
+"""Everything that is computed of predicted trees beside gold dependencies, and what trivial trees have there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from r2d2.evaluation.alignment import Alignment, check_level
+from r2d2.baselines.trivial_inducer import TRIVIAL_NAMES, TrivialInducer
+from r2d2.evaluation.alignment import Alignment, Match, check_level
 from r2d2.evaluation.gold import GoldDependencies
 from r2d2.metrics import (
     CompatibilityReport,
@@ -69,19 +70,7 @@ def score_dependencies(
 ) -> DependencyScores:
     """Score an alignment, at the level of words or of pieces."""
     check_level(level)
-    sentences = [gold.sentences[match.gold] for match in alignment.matches]
-    if level == "word":
-        pairs = zip(alignment.matches, sentences, strict=True)
-        report = score_compatibility(
-            sentences, [match.over_words(words.words) for match, words in pairs], skip_faulty=skip_faulty
-        )
-    else:
-        report = score_compatibility(
-            sentences,
-            [match.predicted for match in alignment.matches],
-            [match.piece_counts for match in alignment.matches],
-            skip_faulty=skip_faulty,
-        )
+    report = _compatibility(gold, alignment, level, skip_faulty)
     return DependencyScores(
         name,
         level,
@@ -93,6 +82,42 @@ def score_dependencies(
         ),
         alignment.gold_left,
         alignment.predicted_left,
+    )
+
+
+def score_trivial_trees(
+    gold: GoldDependencies, alignment: Alignment, level: str, *, skip_faulty: bool = False, seed: int = 0
+) -> dict[str, CompatibilityReport]:
+    """What left, right, balanced and random trees have on the sentences of an alignment, over the same leaves."""
+    check_level(level)
+    reports = {}
+    for name in TRIVIAL_NAMES:
+        inducer = TrivialInducer(name, seed=seed)
+
+        def with_its_tree(match: Match, inducer: TrivialInducer = inducer) -> Match:
+            leaves, groups = match.predicted.leaves, match.groups
+            if level == "word":
+                leaves = gold.sentences[match.gold].words
+                groups = tuple((word, word + 1) for word in range(len(leaves)))
+            (tree,) = inducer.induce([leaves])
+            return replace(match, predicted=tree, groups=groups)
+
+        trivial = replace(alignment, matches=tuple(map(with_its_tree, alignment.matches)))
+        reports[name] = _compatibility(gold, trivial, level, skip_faulty)
+    return reports
+
+
+def _compatibility(gold: GoldDependencies, alignment: Alignment, level: str, skip_faulty: bool) -> CompatibilityReport:
+    sentences = [gold.sentences[match.gold] for match in alignment.matches]
+    if level == "word":
+        pairs = zip(alignment.matches, sentences, strict=True)
+        trees = [match.over_words(words.words) for match, words in pairs]
+        return score_compatibility(sentences, trees, skip_faulty=skip_faulty)
+    return score_compatibility(
+        sentences,
+        [match.predicted for match in alignment.matches],
+        [match.piece_counts for match in alignment.matches],
+        skip_faulty=skip_faulty,
     )
 
 

@@ -10,7 +10,7 @@ from r2d2.evaluation.dependency import DependencyScores
 from r2d2.evaluation.pictures import draw_bars
 from r2d2.evaluation.report import Report, Table, shown
 from r2d2.evaluation.trees import TreesScores, trivial_to_json
-from r2d2.metrics import F1Report, Interval, PairedComparison, Recall
+from r2d2.metrics import CompatibilityReport, F1Report, Interval, PairedComparison, Recall
 
 RECALL_LABELS = ("NP", "VP", "SBAR", "PP", "ADJP", "ADVP", "QP", "S", "IP", "CP")
 LABELS_SHOWN = 8
@@ -44,12 +44,16 @@ def report_trees(
 
 def report_dependencies(
     systems: Sequence[DependencyScores],
+    trivial: Mapping[str, CompatibilityReport],
     facts: Sequence[str],
     origin: Mapping[str, Any],
     comparison: PairedComparison | None = None,
 ) -> Report:
     """The same for dependencies."""
     figures: dict[str, Any] = {**systems[0].to_json()}
+    figures["baselines"] = {
+        name: {"sentence": report.overall.sentence, "corpus": report.overall.corpus} for name, report in trivial.items()
+    }
     if len(systems) > 1:
         figures["systems"] = [system.to_json() for system in systems]
     bins, cumulative = list(systems[0].report.bins), list(systems[0].report.cumulative)
@@ -65,21 +69,27 @@ def report_dependencies(
                 f"{system.report.overall.sentences:,}",
             ]
             for system in systems
+        ]
+        + [
+            [name, shown(report.overall.sentence), "", shown(report.overall.corpus), f"{report.overall.sentences:,}"]
+            for name, report in trivial.items()
         ],
     )
+    reports = {system.name: system.report for system in systems} | dict(trivial)
     by_length = Table(
         "mean over sentences by length: disjoint bins, then cumulative",
         ("trees", *bins, *(f"up to {name}" for name in cumulative)),
         [
             [
-                system.name,
-                *(shown(system.report.bins[name].sentence) for name in bins),
-                *(shown(system.report.cumulative[name].sentence) for name in cumulative),
+                name,
+                *(shown(report.bins[entry].sentence) for entry in bins),
+                *(shown(report.cumulative[entry].sentence) for entry in cumulative),
             ]
-            for system in systems
+            for name, report in reports.items()
         ],
     )
-    curves = {system.name: [system.report.bins[name].sentence for name in bins] for system in systems}
+    drawn = [*(system.name for system in systems), "left", "right"]
+    curves = {name: [reports[name].bins[entry].sentence for entry in bins] for name in drawn}
     pictures = {"compatibility_by_length.svg": draw_bars("dependency compatibility by length", bins, curves)}
     tables = [overall, by_length]
     if comparison is not None:
