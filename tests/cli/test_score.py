@@ -40,5 +40,14 @@ def test_plain_is_a_column(run: Run) -> None:
     assert column[1:3] == ["", "#error line 3: byte 4 (0xe9) is not UTF-8"]
 
 
+def test_word_aware(run: Run, model: Path) -> None:
+    text = "He was unbelievably tired."
+    code, (line,), errors = run("score", text, "--word-aware")
+    expected = Parser.from_pretrained(model).score(text, word_aware=True).texts[0]
+    assert code == 0
+    assert json.loads(line)["log_probabilities"] == pytest.approx(expected.log_probabilities, abs=1e-4)
+    assert errors.startswith(f"word-aware PPPL {expected.pppl:,.2f} (micro ")
+
+
 def test_a_text_without_lines_has_no_score(run: Run) -> None:
     assert run("score", "\n") == (0, [""], "PPPL: no line to score\n")

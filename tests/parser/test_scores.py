@@ -7,7 +7,8 @@ import math
 import pytest
 
 from parser.samples import TEXTS, tiny_parser
-from r2d2.evaluation.pseudo_perplexity import pseudo_perplexity, token_log_probabilities
+from r2d2.baselines.language_model import Cloze
+from r2d2.evaluation.pseudo_perplexity import gap_log_probabilities, pseudo_perplexity, token_log_probabilities
 from r2d2.parser import Words
 
 
@@ -26,6 +27,22 @@ def test_pieces_and_averages() -> None:
             assert score.pppl == pytest.approx(math.exp(-sum(expected) / len(expected)), rel=1e-4)
         else:
             assert score.pppl is None
+
+
+def test_word_aware_the_later_pieces_of_a_word_are_hidden() -> None:
+    parser = tiny_parser()
+    (sentence,) = parser.tokenise([text := "unbelievably tired men"])
+    start, end = sentence.words[0]
+    assert end - start > 1
+    (plain,), (aware,) = parser.score(text).texts, parser.score(text, word_aware=True).texts
+    model, ids = parser.engine.model, sentence.ids
+    (expected,) = gap_log_probabilities(model, [Cloze(ids, [(place, end) for place in range(start, end)])])
+    assert aware.log_probabilities[start:end] == pytest.approx(expected, abs=1e-4)
+    last_of_words = [end - 1 for _, end in sentence.words]
+    for place in last_of_words:
+        assert aware.log_probabilities[place] == pytest.approx(plain.log_probabilities[place], abs=1e-4)
+    assert aware.log_probabilities[start] != pytest.approx(plain.log_probabilities[start], abs=1e-4)
+    assert aware.pppl == pytest.approx(math.exp(-sum(aware.log_probabilities) / len(ids)))
 
 
 def test_one_input() -> None:

@@ -38,6 +38,9 @@ def score(
     out: Annotated[Path | None, typer.Option(help="The file to write, instead of standard output.")] = None,
     pretokenized: PretokenizedOption = False,
     split: SplitOption = False,
+    word_aware: Annotated[
+        bool, typer.Option("--word-aware", help="Hide the later pieces of a word while one of its pieces is predicted.")
+    ] = False,
 ) -> None:
     """Print the pseudo-perplexity (PPPL) of every line, and the log-probability of each of its pieces.
 
@@ -45,13 +48,14 @@ def score(
     standard error. It is the mean over lines, as in the paper; micro is the mean over pieces.
     """
     check_choice("format", format, FORMATS)
-    total = _Total()
+    total = _Total("word-aware PPPL" if word_aware else "PPPL")
     with conversation(model, file, TOKENS_A_BATCH) as talk:
         with open_output(out) as output:
             from r2d2.parser.scores import score_sentences
 
             def work(prepared: Sequence[Prepared]) -> Sequence[TextScore]:
-                return score_sentences(talk.parser.engine, [one.sentence for one in prepared]).texts
+                sentences = [one.sentence for one in prepared]
+                return score_sentences(talk.parser.engine, sentences, word_aware=word_aware).texts
 
             for answers in talk.answers(work, split=split, pretokenized=pretokenized, to_file=out is not None):
                 output.writelines(f"{_written(answer, format, split)}\n".encode() for answer in answers)
@@ -64,7 +68,8 @@ def score(
 class _Total:
     """The PPPL of all lines so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.lines = self.pieces = 0
         self.means = self.log_probabilities = 0.0  # sums
 
@@ -78,9 +83,9 @@ class _Total:
 
     def describe(self) -> str:
         if not self.lines:
-            return "PPPL: no line to score"
+            return f"{self.name}: no line to score"
         macro, micro = math.exp(-self.means / self.lines), math.exp(-self.log_probabilities / self.pieces)
-        return f"PPPL {macro:,.2f} (micro {micro:,.2f}), {self.lines:,} lines, {self.pieces:,} pieces"
+        return f"{self.name} {macro:,.2f} (micro {micro:,.2f}), {self.lines:,} lines, {self.pieces:,} pieces"
 
 
 def _written(answer: Answer[TextScore], format: str, split: bool) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from r2d2.baselines.language_model import Cloze, LanguageModel, one_at_a_time
 from r2d2.data.pieces import Encoded
 from r2d2.errors import InputError
 from r2d2.evaluation.pseudo_perplexity import Average
 from r2d2.metrics.f1 import LENGTH_BINS, LONGEST_BIN
+from r2d2.trees import Span
 
 POSITION_BINS = ("0-20%", "20-40%", "40-60%", "60-80%", "80-100%")
 
@@ -84,10 +85,7 @@ def score_language_model(model: LanguageModel, sentences: Iterable[Encoded]) -> 
 
     for values in model.log_probabilities(clozes()):
         sentence = waiting.popleft()
-        plain = values[: len(sentence)]
-        word_aware = list(plain)
-        for place, value in zip(_places_before_others(sentence), values[len(sentence) :], strict=True):
-            word_aware[place] = value
+        plain, word_aware = plain_and_word_aware(sentence, values)
         scores.unknown += sentence.ids.count(model.pieces.unknown_id)
         scores.add(sentence, plain, word_aware)
     if not scores.overall.sentences:
@@ -95,7 +93,17 @@ def score_language_model(model: LanguageModel, sentences: Iterable[Encoded]) -> 
     return scores
 
 
-def with_word_gaps(sentence: Encoded) -> Cloze:
+class WordsOfPieces(Protocol):
+    """A sentence in pieces, and which of them each word has."""
+
+    @property
+    def ids(self) -> Sequence[int]: ...
+
+    @property
+    def words(self) -> Sequence[Span]: ...
+
+
+def with_word_gaps(sentence: WordsOfPieces) -> Cloze:
     """Every piece a gap of its own; then those that later pieces of their word follow once more, with these hidden.
 
     >>> with_word_gaps(Encoded([7, 8, 9], [], [(0, 1), (1, 3)])).gaps
@@ -106,7 +114,20 @@ def with_word_gaps(sentence: Encoded) -> Cloze:
     return Cloze(plain.ids, [*plain.gaps, *((place, end_of_word[place]) for place in _places_before_others(sentence))])
 
 
-def _places_before_others(sentence: Encoded) -> list[int]:
+def plain_and_word_aware(sentence: WordsOfPieces, values: Sequence[float]) -> tuple[Sequence[float], list[float]]:
+    """The log probabilities of the pieces, one hidden at a time and word-aware, from those of the gaps above.
+
+    >>> plain_and_word_aware(Encoded([7, 8, 9], [], [(0, 1), (1, 3)]), [-1.0, -2.0, -3.0, -4.0])
+    ([-1.0, -2.0, -3.0], [-1.0, -4.0, -3.0])
+    """
+    n = len(sentence.ids)
+    plain, word_aware = values[:n], list(values[:n])
+    for place, value in zip(_places_before_others(sentence), values[n:], strict=True):
+        word_aware[place] = value
+    return plain, word_aware
+
+
+def _places_before_others(sentence: WordsOfPieces) -> list[int]:
     """The pieces that are not the last of their word."""
     return [place for start, end in sentence.words for place in range(start, end - 1)]
 

@@ -126,9 +126,13 @@ class Parser:
         vectors = encode_spans(self.engine, sentences, [spans] if one else spans)
         return vectors[0] if one else vectors
 
-    def score(self, inputs: str | Words | Iterable[Item]) -> Scores:
-        """Pseudo-perplexity of each input and of all, and the log probability of every piece."""
-        return score_sentences(self.engine, self.tokenise([inputs] if isinstance(inputs, str | Words) else inputs))
+    def score(self, inputs: str | Words | Iterable[Item], *, word_aware: bool = False) -> Scores:
+        """Pseudo-perplexity of each input and of all, and the log probability of every piece.
+
+        With `word_aware` the later pieces of a word are hidden while a piece is predicted: they would give it away.
+        """
+        sentences = self.tokenise([inputs] if isinstance(inputs, str | Words) else inputs)
+        return score_sentences(self.engine, sentences, word_aware=word_aware)
 
     def nearest(self, phrase: str | Words, texts: Iterable[Item], k: int = 10) -> list[Neighbour]:
         """The k phrases of the texts' trees, or words, whose vectors are closest to a phrase's by their cosine."""
@@ -146,7 +150,8 @@ class Parser:
     ) -> list[ScoredTree]:
         """The k best trees in the chart, or as many as there are; the first is the parse.
 
-        The score of a tree is the sum of log p over all its compositions, and of the model's right bias if it has one.
+        The score of a tree is the sum of log p over all its compositions, and of what the model reads trees with beside
+        p if it has such a thing: a span scorer, a right bias.
         """
         sentence, chart = self._chart_of_one(text, level, constraints)
         leaves = sentence.leaves(level)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from r2d2.evaluation.pseudo_perplexity import PseudoPerplexity, average, token_log_probabilities
+from r2d2.evaluation.language_model_scores import plain_and_word_aware, with_word_gaps
+from r2d2.evaluation.pseudo_perplexity import (
+    PseudoPerplexity,
+    average,
+    gap_log_probabilities,
+    token_log_probabilities,
+)
 from r2d2.parser.inference import Engine
 from r2d2.parser.parse import Piece, make_pieces
 from r2d2.parser.tokenised import Tokenised
@@ -13,7 +19,10 @@ from r2d2.parser.tokenised import Tokenised
 
 @dataclass(frozen=True)
 class TextScore:
-    """The score of one input: log P of each piece given all others, and its PPPL; None if it has no piece."""
+    """The score of one input: log P of each piece, and its PPPL; None if it has no piece.
+
+    A piece is predicted from all others or, word-aware, from all but the later pieces of its word.
+    """
 
     text: str
     pieces: tuple[Piece, ...]
@@ -32,9 +41,15 @@ class Scores:
     overall: PseudoPerplexity | None
 
 
-def score_sentences(engine: Engine, sentences: Sequence[Tokenised]) -> Scores:
+def score_sentences(engine: Engine, sentences: Sequence[Tokenised], *, word_aware: bool = False) -> Scores:
     """Score what `Engine.tokenise` gave."""
-    found = iter(token_log_probabilities(engine.model, [sentence.ids for sentence in sentences if sentence.ids]))
+    filled = [sentence for sentence in sentences if sentence.ids]
+    found: Iterator[list[float]]
+    if word_aware:
+        of_gaps = gap_log_probabilities(engine.model, map(with_word_gaps, filled))
+        found = (plain_and_word_aware(*pair)[1] for pair in zip(filled, of_gaps, strict=True))
+    else:
+        found = token_log_probabilities(engine.model, [sentence.ids for sentence in filled])
     texts = []
     for sentence in sentences:
         values = next(found) if sentence.ids else []
