@@ -1,4 +1,4 @@
-"""What the recipes english-teacher-* and english-small learn from, made of raw English Wikipedia.
+"""What the recipes english-teacher-* and english-small* learn from, made of raw English Wikipedia.
 
     python recipes/english_guides.py words DATA GUIDES         # GUIDES/words.txt and gum.dev.trees, for the teachers
     r2d2 train english-teacher-pcfg corpus.root=GUIDES --out runs/pcfg
@@ -7,8 +7,9 @@
     python recipes/english_guides.py votes DATA runs/pcfg/model ...             # their F1 on gum.dev, and that of all
     python recipes/english_guides.py guides DATA GUIDES runs/pcfg/model ...     # GUIDES/guides.trees
     r2d2 train english-small corpus.root=DATA --out runs/english-small
+    r2d2 train english-small-scorer corpus.root=DATA --out runs/english-small-scorer
 
-DATA is the folder that holds en-wiki/, wikitext-2/ and gum/; the last command finds the guides if GUIDES is
+DATA is the folder that holds en-wiki/, wikitext-2/ and gum/; the last two commands find the guides if GUIDES is
 DATA/english-small.
 
 Teachers read sentences of 4 to 20 words without punctuation: the 2,000 most frequent words as they are, all others by

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cli.conftest import Command
 from r2d2.model import R2D2ForBidirectionalLM
 from r2d2.training.shipped import find_recipe
 from r2d2.trees import read_brackets
@@ -49,12 +50,15 @@ def test_the_demo_finds_a_consensus_trains_scores_draws_and_reports(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_without_members_the_demo_is_one_training(tmp_path: Path) -> None:
+def test_without_members_the_demo_is_one_training(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done = demo(tmp_path, "--members", "none", "--recipe", "debug", "--out", "plain")
     assert done.returncode == 0, done.stderr
     assert all(part in done.stdout for part in SHOWN)
     assert not (tmp_path / "plain" / "guide.trees").exists()
-    wrong = demo(tmp_path, "--members", "debugg")
-    assert wrong.returncode == 2
-    assert "debugg is neither a file nor a recipe" in wrong.stderr
-    assert "Traceback" not in wrong.stderr
+    monkeypatch.chdir(tmp_path)
+    for option in ("--members", "--recipe"):
+        code, output, errors = command("demo", option, "debugg")
+        assert (code, output) == (2, ""), "before anything is trained"
+        assert errors.startswith("error: debugg is neither a file nor a recipe")

@@ -51,6 +51,18 @@ def figures_of(run: Command, *arguments: str) -> dict[str, Any]:
     return value
 
 
+def test_the_same_sentences_in_other_formats(run: Command) -> None:
+    lines = [line for line in TEXT.splitlines() if line]
+    Path("text.jsonl").write_text("".join(f"{json.dumps({'said': line})}\n" for line in lines))
+    Path("running.jsonl").write_text(f"{json.dumps({'said': ' '.join(lines)})}\n")
+    expected = figures_of(run, "r2d2", "text")["macro"]
+    for file, options in (("text.jsonl", ()), ("running.jsonl", ("--split",))):
+        assert figures_of(run, "r2d2", file, "--format", "jsonl", "--key", "said", *options)["macro"] == expected
+    Path("sinica").write_text("(NP (Nab 牛) (Caa 和) (Nab 羊))\n")
+    assert "treebank" in run("r2d2", "sinica", "--format", "treebank")[2]
+    assert figures_of(run, "r2d2", "sinica", "--format", "treebank", "--prepare", "sinica")["sentences"] == 1
+
+
 @pytest.mark.parametrize("kind", ["r2d2", "bert", "albert", "xlnet"])
 def test_json_has_the_keys_that_are_promised(run: Command, kind: str) -> None:
     figures = figures_of(run, kind, "text")

@@ -11,7 +11,7 @@ import yaml
 from cli.conftest import Command
 from cli.tiny_model import save_tiny_model
 from r2d2.parser import Parser
-from r2d2.training.recipe import read_recipe
+from r2d2.training.recipe import read_earlier_recipes, read_recipe, write_earlier_recipes
 from r2d2.training.shipped import find_recipe
 
 FIGURES = {
@@ -73,6 +73,34 @@ def test_a_run_becomes_a_bundle(finished_run: Path, command: Command) -> None:
     assert "/home/me" not in card + Path("models/tiny/recipe.yaml").read_text()
 
 
+def test_a_card_has_all_trainings_of_a_model_that_went_on_from_another(finished_run: Path, command: Command) -> None:
+    first = read_recipe(find_recipe("wikitext2-small"), ["corpus.root=/home/me/data"])
+    write_earlier_recipes([first], finished_run)
+    assert command("export", "run", "bundle")[0] == 0
+    card = Path("bundle/README.md").read_text().splitlines()
+    places = [card.index(f"| recipe | {name} |") for name in ("wikitext2-small", "english-small")]
+    assert places == sorted(places)
+    assert len([line for line in card if line.startswith("| time |")]) == 1, "that of the last one alone is known"
+    assert any("trained on text and guided by trees" in line for line in card)
+    (told,) = read_earlier_recipes(Path("bundle"))
+    assert (told.name, told.corpus.root) == ("wikitext2-small", "data")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "told"),
+    [
+        ("english-small", "trained on text and guided by trees:"),
+        ("wikitext2-small", "trained from raw text without a treebank:"),
+    ],
+)
+def test_a_card_says_whether_trees_were_trained_on(
+    finished_run: Path, command: Command, recipe: str, told: str
+) -> None:
+    (finished_run / "recipe.yaml").write_text(read_recipe(find_recipe(recipe)).to_yaml())
+    assert command("export", "run", "bundle")[0] == 0
+    assert told in Path("bundle/README.md").read_text()
+
+
 def test_a_card_says_nothing_that_is_not_known(finished_run: Path, command: Command) -> None:
     (finished_run / "recipe.yaml").unlink()
     assert command("export", "run/model", "bundle")[0] == 0
@@ -82,6 +110,7 @@ def test_a_card_says_nothing_that_is_not_known(finished_run: Path, command: Comm
         assert line in card.splitlines(), line
     assert "The licence of the weights is not stated." in card
     assert "F1" not in card
+    assert "trained on text: " in card
     assert not Path("bundle/recipe.yaml").exists()
 
 

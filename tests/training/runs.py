@@ -8,10 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import chdir
+from io import StringIO
 from pathlib import Path
 
 import torch
+from rich.console import Console
 from safetensors.torch import load_file
+
+from r2d2.training.recipe import read_recipe
+from r2d2.training.run import train
+from r2d2.training.shipped import find_recipe
 
 RECIPE = """
 name: tiny
@@ -53,6 +60,24 @@ def finish(process: subprocess.Popen) -> str:
     output, _ = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, output
     return output
+
+
+def resume(folder: Path, *changes: str) -> str:
+    """Go on with a run in this process."""
+    return finish_here(folder, "tiny.yaml", *changes, run="runs/tiny", resume=True)
+
+
+def finish_here(folder: Path, recipe: str, *changes: str, run: str, resume: bool = False) -> str:
+    """Carry out a recipe in this process, with as many threads as the others have; returns what was printed."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with chdir(folder):
+            wanted, printed = read_recipe(find_recipe(recipe), list(changes)), StringIO()
+            assert train(wanted, Path(run), resume=resume, console=Console(file=printed, width=300)).finished
+    finally:
+        torch.set_num_threads(threads)
+    return printed.getvalue()
 
 
 def kill_when(process: subprocess.Popen, condition: Callable[[], bool]) -> bool:

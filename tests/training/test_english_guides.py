@@ -1,4 +1,4 @@
-"""The commands behind the recipe english-small, each in a process of its own, on a little text."""
+"""The commands behind the recipe english-small, on a little text; those of english_guides.py in processes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.training.runs import ENVIRONMENT, TIMEOUT
 
 from r2d2.data.grammar import generate
 from r2d2.data.plain_words import tokens_of, words_of
+from r2d2.model import R2D2ForBidirectionalLM
+from r2d2.training.run import recipes_of
 from r2d2.trees import read_brackets
+from training.runs import ENVIRONMENT, TIMEOUT, finish_here
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 LINES = [f"{' '.join(tree.leaves).capitalize()}, (they say) it rains." for tree in generate(60, 0)]
@@ -48,8 +50,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     quick = ["training.minutes=null", "training.steps=3", "evaluation={every: 3, pppl_sentences: 0}"]
     for kind, options in sizes.items():
         small = ["model.hidden_size=8", f"model.options={options}"]
-        teacher = [f"english-teacher-{kind}", "corpus.root=data/english-small", *small, *quick]
-        run(folder, "-m", "r2d2", "train", *teacher, "checkpoints.metric=loss", "--out", kind)
+        changes = ["corpus.root=data/english-small", *small, *quick, "checkpoints.metric=loss"]
+        finish_here(folder, f"english-teacher-{kind}", *changes, run=kind)
     models = [f"{kind}/model" for kind in sizes]
     run(folder, str(RECIPES / "english_guides.py"), "guides", "data", "data/english-small", *models)
     return folder
@@ -95,13 +97,19 @@ def test_teachers_are_scored_alone_and_together(folder: Path) -> None:
 
 def test_r2d2_is_trained_with_the_guides(folder: Path) -> None:
     small = ["tokenizer.vocab_size=300", "model.hidden_size=16", "model.intermediate_size=32"]
-    small += ["model.options={span_scorer_size: 8}"]
     quick = [
         "training.minutes=null",
         "training.steps=4",
         "evaluation={every: 2, pppl_sentences: 0, treebank: gum/gum.dev.trees}",
     ]
-    run(folder, "-m", "r2d2", "train", "english-small", "corpus.root=data", *small, *quick, "--out", "pupil")
-    assert (folder / "pupil" / "model" / "model.safetensors").is_file()
+    finish_here(folder, "english-small", *small, *quick, run="runs/english-small")
+    scorer = "model.options={span_scorer_size: 8, right_bias: 0.0}"
+    finish_here(folder, "english-small-scorer", scorer, *quick, run="pupil")
+    pupil = R2D2ForBidirectionalLM.from_pretrained(folder / "pupil" / "model")
+    assert (pupil.config.span_scorer_size, pupil.config.right_bias) == (8, 0.0)
+    assert [recipe.name for recipe in recipes_of(folder / "pupil" / "model")] == [
+        "english-small",
+        "english-small-scorer",
+    ]
     printed = run(folder, str(RECIPES / "english_guides.py"), "votes", "data", "pupil/model", "pcfg/model")
     assert [line.split()[0] for line in printed.splitlines()] == ["pupil/model", "pcfg/model", "all"]

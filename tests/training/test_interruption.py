@@ -1,4 +1,4 @@
-"""Nothing is lost: kill -9, Ctrl-C, damage, a full disk, a folder in use. Real processes throughout."""
+"""Nothing is lost: kill -9, Ctrl-C, damage, a full disk, a folder in use. What is cut off are real processes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from r2d2.errors import InputError
 from r2d2.training.checkpoints import MANIFEST, find_checkpoints
 from r2d2.training.recipe import read_recipe
 from r2d2.training.run import open_folder
-from training.runs import RECIPE, finish, kill_when, same_weights, start
+from training.runs import RECIPE, finish, kill_when, resume, same_weights, start
 
 pytestmark = pytest.mark.slow
+EVERY_UPDATE = "training.log_every=1"
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nothing interrupted."""
     folder = tmp_path_factory.mktemp("whole")
-    output = finish(start(folder))
+    output = finish(start(folder, EVERY_UPDATE))
     assert "finished after 60 updates" in output
     return folder / "runs" / "tiny"
 
@@ -34,13 +35,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_killed_at_random_moments_and_resumed_to_the_same_bits(whole: Path, tmp_path: Path) -> None:
     run = tmp_path / "runs" / "tiny"
     chance = random.Random(5)
-    every_update = "training.log_every=1"
     for attempt, step in enumerate((7, 21, 35)):
         # Some updates after a checkpoint, so that there is something to keep and something to lose.
         moment = _SoonAfter(run / "metrics.jsonl", step + chance.randrange(8), delay=chance.uniform(0.0, 0.02))
-        assert kill_when(start(tmp_path, every_update, *(["--resume"] if attempt else [])), moment)
-    finish(start(tmp_path, every_update, "--resume"))
+        assert kill_when(start(tmp_path, EVERY_UPDATE, *(["--resume"] if attempt else [])), moment)
+    finish(start(tmp_path, EVERY_UPDATE, "--resume"))
     assert same_weights(run, whole)
+    assert steps(run) == steps(whole), "records have every step once"
+
+
+def steps(run: Path) -> list[tuple[int, bool]]:
+    lines = [yaml.safe_load(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [(line["step"], "eval_f1" in line) for line in lines if "train_runtime" not in line]
 
 
 class _SoonAfter:
@@ -70,32 +76,22 @@ def test_killed_in_the_middle_of_saving(whole: Path, tmp_path: Path) -> None:
 
     assert kill_when(start(tmp_path), second_checkpoint_half_written)
     good, bad = find_checkpoints(run)
-    output = finish(start(tmp_path, "--resume"))
+    output = resume(tmp_path)
     if bad:  # it may have been sealed in the instant between looking and killing
         assert f"{bad[0].name} is damaged or was cut off" in output
     assert f"resuming from runs/tiny/{good[-1].folder.name}" in output
     assert same_weights(run, whole)
 
 
-def test_records_have_every_step_once_after_a_resume(whole: Path, tmp_path: Path) -> None:
-    def steps(run: Path) -> list[tuple[int, bool]]:
-        lines = [yaml.safe_load(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        return [(line["step"], "eval_f1" in line) for line in lines if "train_runtime" not in line]
-
-    run = tmp_path / "runs" / "tiny"
-    assert kill_when(start(tmp_path), lambda: (run / "checkpoint-35" / MANIFEST).exists())
-    finish(start(tmp_path, "--resume"))
-    assert steps(run) == steps(whole)
-
-
 def test_a_damaged_checkpoint_is_passed_over(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path / "runs" / "tiny")
+    (tmp_path / "tiny.yaml").write_text(RECIPE)
     run = tmp_path / "runs" / "tiny"
     shutil.rmtree(run / "model")
     good, _ = find_checkpoints(run)
     optimizer = good[-1].folder / "optimizer.pt"
     optimizer.write_bytes(optimizer.read_bytes()[:-100])
-    output = finish(start(tmp_path, "--resume"))
+    output = resume(tmp_path, EVERY_UPDATE)
     assert f"{good[-1].folder.name} is damaged" in output
     assert f"resuming from runs/tiny/{good[-2].folder.name}" in output
     assert same_weights(run, whole)
@@ -115,7 +111,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path) -> None
     assert "Traceback" not in output
     saved = find_checkpoints(run)[0][-1].step
     assert f"stopped after {saved} updates" in output
-    finish(start(tmp_path, "--resume"))
+    resume(tmp_path)
     assert same_weights(run, whole)
 
 
@@ -134,7 +130,7 @@ def test_a_write_that_fails_leaves_the_old_checkpoints(tmp_path: Path) -> None:
     good, bad = find_checkpoints(run)
     assert good
     assert bad == []
-    assert "resuming from" in finish(start(tmp_path, "--resume"))
+    assert "resuming from" in resume(tmp_path)
 
 
 def test_a_folder_in_use_is_refused(whole: Path, tmp_path: Path) -> None:
@@ -143,7 +139,7 @@ def test_a_folder_in_use_is_refused(whole: Path, tmp_path: Path) -> None:
     (other / "thesis.tex").write_text("years of work")
     recipe = tmp_path / "tiny.yaml"
     recipe.write_text(RECIPE)
-    for run, changes, resume, message in (
+    for run, changes, resumed, message in (
         (whole, [], False, "holds a run already; go on with it by --resume"),
         (other, [], False, "other holds something else"),
         (other, [], True, "other holds no run to resume"),
@@ -151,7 +147,7 @@ def test_a_folder_in_use_is_refused(whole: Path, tmp_path: Path) -> None:
         (tmp_path / "absent", [], True, "absent holds no run to resume"),
     ):
         with pytest.raises(InputError, match=message):
-            open_folder(read_recipe(recipe, changes), run, resume=resume)
+            open_folder(read_recipe(recipe, changes), run, resume=resumed)
     assert (other / "thesis.tex").read_text() == "years of work"
     process = start(tmp_path, "--out", "other")
     output, _ = process.communicate()

@@ -18,9 +18,11 @@ from r2d2.evaluation.parsing import predict_trees
 from r2d2.model import R2D2ForBidirectionalLM
 from r2d2.model.products import can_round
 from r2d2.training.checkpoints import average_weights, find_checkpoints
-from r2d2.training.recipe import read_recipe
+from r2d2.training.material import Texts
+from r2d2.training.recipe import Source, read_recipe
 from r2d2.training.report import Drawn, plot, write_report
-from r2d2.training.run import train
+from r2d2.training.run import recipes_of, train
+from r2d2.training.schema import build
 from r2d2.training.shipped import find_recipe
 from r2d2.trees import Tree
 from training.runs import RECIPE
@@ -95,6 +97,7 @@ def test_what_is_said_and_recorded(run: Path) -> None:
     evaluations = [record for record in records if "eval_loss" in record]
     assert [record["step"] for record in evaluations] == [20, 40]
     assert {"eval_pppl", "eval_micro_pppl", "eval_f1", "eval_strict_f1", "eval_corpus_f1"} <= evaluations[0].keys()
+    assert {"eval_recall_NP", "eval_recall_VP"} <= evaluations[0].keys()
     assert evaluations[-1]["eval_loss"] < evaluations[0]["eval_loss"]
     trees = (run / "trees.txt").read_text()
     assert trees.startswith("step 20\n")
@@ -126,6 +129,25 @@ def test_going_on_from_a_model_with_new_text_and_a_fresh_schedule(run: Path, tmp
     assert max(rates) == pytest.approx(5e-3), "the schedule starts anew"
     losses = [record["eval_loss"] for record in records if "eval_loss" in record]
     assert losses[-1] < losses[0] < 5.0, "a model from scratch would start at log(250) = 5.5"
+    assert recipes_of(new / "model") == [read_recipe(folder / "recipe.yaml") for folder in (run, new)]
+    assert recipes_of(run / "model") == [read_recipe(run / "recipe.yaml")]
+
+
+def test_sentences_of_json_lines_are_those_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{sentence}.\n" for sentence in SENTENCES))
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps({'said': f'{one}.'})}\n" for one in SENTENCES))
+    (tmp_path / "b.jsonl").write_text(f"{json.dumps({'said': ' '.join(f'{one}.' for one in SENTENCES)})}\n")
+    lines, *others = (
+        list(Texts([build(Source, source)], tmp_path, 0))
+        for source in (
+            {"path": "a.txt"},
+            {"path": "a.jsonl", "format": "jsonl", "key": "said"},
+            {"path": "b.jsonl", "format": "jsonl", "key": "said", "running": True},
+        )
+    )
+    assert [one.content for one in lines] == [f"{sentence}." for sentence in SENTENCES]
+    for other in others:
+        assert [one.content for one in other] == [one.content for one in lines]
 
 
 def test_a_finished_model_is_given_a_span_scorer(run: Path, tmp_path: Path) -> None:

@@ -45,10 +45,13 @@ def demo(
     """Train a small model on the project's own grammar, score it, and draw what it has learnt."""
     from rich.console import Console
 
-    from r2d2.training.recipe import read_recipe
-    from r2d2.training.run import MODEL, RECIPE, train
+    from r2d2.training.recipe import RECIPE, read_recipe
+    from r2d2.training.run import MODEL, train
     from r2d2.training.shipped import find_recipe
 
+    own = find_recipe(recipe or (PLAIN if members == "none" else GUIDED))
+    if members != "none":
+        find_recipe(members)  # whoever mistypes a name is to hear of it now
     console = Console()
     console.print(
         "R2D2 sees thousands of English-like sentences as raw text, and never a tree. This takes a few minutes.\n",
@@ -60,7 +63,7 @@ def demo(
         _agree(out, seed, console)
         first = out / MEMBERS / "1" / MODEL
         changes += [f"corpus.root={json.dumps(str(out))}", f"model.start_from={json.dumps(str(first))}"]
-    wanted = read_recipe(find_recipe(recipe or (PLAIN if members == "none" else GUIDED)), changes)
+    wanted = read_recipe(own, changes)
     outcome = train(wanted, out / RUN, resume=(out / RUN / RECIPE).exists(), console=console)
     if not outcome.finished:
         _stop(out, seed)
@@ -75,7 +78,7 @@ def _stop(out: Path, seed: int) -> None:
 
 def _train_members(recipe: str, out: Path, seed: int, console: Console) -> None:
     """The trainings of the members, a core each; the first one's progress is shown, the others' goes to files."""
-    from r2d2.training.run import RECIPE
+    from r2d2.training.recipe import RECIPE
 
     folders = [out / MEMBERS / str(number) for number in range(1, TRAININGS + 1)]
     if all((folder / "model").is_dir() for folder in folders):

@@ -21,6 +21,9 @@ def lm(
         str, typer.Option(help="lines (a sentence a line), words, text, wikitext, treebank or jsonl.")
     ] = "lines",
     headings: Annotated[bool, typer.Option("--headings", help="Keep the headings of wikitext.")] = False,
+    key: Annotated[str, typer.Option(help="jsonl: the key that holds the text.")] = "text",
+    split: Annotated[bool, typer.Option("--split", help="jsonl: the text is running text.")] = False,
+    prepare: Annotated[str, typer.Option(help="treebank: kim2019, ctb, sinica or none.")] = "kim2019",
     sentences: Annotated[int | None, typer.Option(help="Take the first so many sentences of the text.")] = None,
     min_length: Annotated[int, typer.Option(help="Drop sentences of fewer pieces, and count them.")] = 1,
     max_length: Annotated[int | None, typer.Option(help="Drop sentences of more pieces, and count them.")] = None,
@@ -41,7 +44,7 @@ def lm(
     from r2d2.data.formats import read_corpus
     from r2d2.parser.names import find_model
 
-    corpus = read_corpus(file, format, headings=headings)
+    corpus = read_corpus(file, format, headings=headings, key=key, split=split, prepare=prepare)
     folder = Path(model) if Path(model).is_dir() else find_model(model)
 
     from r2d2.evaluation.grammar_perplexity import report_grammar, score_grammar

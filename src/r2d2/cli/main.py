@@ -63,3 +63,9 @@ def main() -> None:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(WRONG_INPUT)
+    except OSError as error:  # such as a folder that may not be written to
+        place = error.filename if error.filename2 is None else error.filename2
+        if place is None:
+            raise
+        print(f"error: {place}: {error.strerror}", file=sys.stderr)
+        sys.exit(WRONG_INPUT)

@@ -14,7 +14,7 @@ INTERRUPTED = 130
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe: a YAML file, or the name of one that comes with R2D2.")],
     changes: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Changes, such as training.epochs=3.")
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Changes, such as training.learning_rate=1e-3.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The run's folder; by default runs/NAME, NAME being the recipe's.")

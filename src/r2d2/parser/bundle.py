@@ -4,6 +4,7 @@ config.json                              its dtype is float32, whatever the weig
 model.safetensors                        the weights, in single or in half precision
 tokenizer.json, tokenizer_config.json    the pieces
 recipe.yaml                              what it was trained by, if that is known
+recipes-before.yaml                      the same of the models that it went on from, if it did
 README.md                                the model card
 
 Half precision is for storage alone. Loaders take the dtype that config.json names, so what is stored as float16 comes
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,9 @@ from r2d2.parser.names import find_model
 from r2d2.parser.parser import Parser
 from r2d2.training.callbacks import RECORDS
 from r2d2.training.checkpoints import WEIGHTS, write_weights
-from r2d2.training.recipe import Recipe, read_recipe
+from r2d2.training.recipe import RECIPE, Recipe, read_earlier_recipes, read_recipe, write_earlier_recipes
 from r2d2.training.report import read_curve
-from r2d2.training.run import MODEL, RECIPE
+from r2d2.training.run import MODEL
 from r2d2.training.schema import build, to_plain
 from r2d2.writing import new_folder
 
@@ -39,12 +41,14 @@ CONFIG, CARD = "config.json", "README.md"
 
 @dataclass(frozen=True)
 class FinishedModel:
-    """A model and its pieces; the recipe it was trained by, and the seconds that its updates took, where known."""
+    """A model and its pieces; the recipe it was trained by, the seconds that its updates took, and the recipes of the
+    models that it went on from, where known."""
 
     model: R2D2ForBidirectionalLM
     pieces: Pieces
     recipe: Recipe | None
     seconds: float | None = None
+    earlier: Sequence[Recipe] = ()
 
 
 def read_finished_model(source: str | Path) -> FinishedModel:
@@ -59,8 +63,9 @@ def read_finished_model(source: str | Path) -> FinishedModel:
     else:
         folder = find_model(source)
     engine = Parser.from_pretrained(folder, device="cpu").engine
-    recipe = read_recipe(folder / RECIPE) if (folder / RECIPE).is_file() else None
-    return FinishedModel(engine.model, engine.pieces, None if recipe is None else without_places(recipe), seconds)
+    recipe = without_places(read_recipe(folder / RECIPE)) if (folder / RECIPE).is_file() else None
+    earlier = [without_places(one) for one in read_earlier_recipes(folder)]
+    return FinishedModel(engine.model, engine.pieces, recipe, seconds, earlier)
 
 
 def write_bundle(finished: FinishedModel, folder: Path, *, dtype: torch.dtype, card: str) -> None:
@@ -73,6 +78,7 @@ def write_bundle(finished: FinishedModel, folder: Path, *, dtype: torch.dtype, c
         finished.pieces.save(unfinished)
         if finished.recipe is not None:
             (unfinished / RECIPE).write_text(finished.recipe.to_yaml(), encoding="utf-8")
+        write_earlier_recipes(finished.earlier, unfinished)
         (unfinished / CARD).write_text(card, encoding="utf-8")
 
 

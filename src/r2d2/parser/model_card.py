@@ -19,7 +19,7 @@ import yaml
 from r2d2.errors import InputError
 from r2d2.evaluation.report import shown
 from r2d2.parser.bundle import FinishedModel
-from r2d2.training.recipe import Source
+from r2d2.training.recipe import Recipe, Source
 
 TAGS = ["r2d2", "constituency-parsing", "grammar-induction", "unsupervised-parsing", "language-modelling"]
 # Where a figure stands in the JSON of an evaluation, and what people call it.
@@ -33,6 +33,10 @@ FIGURES = {
     "baselines.random.sentence_f1": "sentence F1 of random trees",
     "upper_bound": "sentence F1 of gold trees, binarised",
     "sentence": "dependency compatibility, mean over sentences",
+    "baselines.left.sentence": "dependency compatibility of left trees",
+    "baselines.right.sentence": "dependency compatibility of right trees",
+    "baselines.balanced.sentence": "dependency compatibility of balanced trees",
+    "baselines.random.sentence": "dependency compatibility of random trees",
     "corpus": "dependency compatibility, corpus",
     "macro": "pseudo-perplexity, mean over sentences",
     "micro": "pseudo-perplexity, mean over pieces",
@@ -43,7 +47,7 @@ CARD = """---
 
 # {name}
 
-An R2D2 (Hu et al., ACL 2021), trained from raw text without a treebank: it gives a binary tree for every sentence,
+An R2D2 (Hu et al., ACL 2021), trained {source}: it gives a binary tree for every sentence,
 vectors for phrases, and the probability of every word piece given all others.
 
 ```sh
@@ -128,6 +132,7 @@ def write_card(
     return CARD.format(
         front_matter=yaml.safe_dump(known, sort_keys=False, allow_unicode=True),
         name=name,
+        source=_told_source(finished),
         size=_table(_size(finished, dtype)),
         training=_training(finished),
         licence=_licence(licence),
@@ -158,10 +163,27 @@ def _size(finished: FinishedModel, dtype: torch.dtype) -> dict[str, str]:
     }
 
 
+def _told_source(finished: FinishedModel) -> str:
+    recipes = [*finished.earlier, *([] if finished.recipe is None else [finished.recipe])]
+    if any(source.guide for recipe in recipes for source in recipe.corpus.train):
+        return "on text and guided by trees"
+    return "from raw text without a treebank" if recipes else "on text"
+
+
 def _training(finished: FinishedModel) -> str:
-    recipe = finished.recipe
-    if recipe is None:
+    if finished.recipe is None:
         return "The recipe is not known."
+    last = _trained_by(finished.recipe)
+    if finished.seconds is not None:
+        last["time"] = f"{finished.seconds / 3600:.2f} hours, evaluating and saving not counted"
+    if not finished.earlier:
+        return f"{_table(last)}\n\n`recipe.yaml` has all of it."
+    steps = [*map(_trained_by, finished.earlier), last]
+    tables = "\n\n".join(f"{number}.\n\n{_table(step)}" for number, step in enumerate(steps, 1))
+    return f"{tables}\n\n`recipes-before.yaml` and, of the last training, `recipe.yaml` have all of it."
+
+
+def _trained_by(recipe: Recipe) -> dict[str, str]:
     training, batches = recipe.training, recipe.batches
     lengths = {"updates": training.steps, "epochs": training.epochs, "minutes of updates": training.minutes}
     facts = {
@@ -173,9 +195,9 @@ def _training(finished: FinishedModel) -> str:
         "learning rate": f"{training.learning_rate:g}",
         "seed": str(recipe.seed),
     }
-    if finished.seconds is not None:
-        facts["time"] = f"{finished.seconds / 3600:.2f} hours, evaluating and saving not counted"
-    return f"{_table(facts)}\n\n`recipe.yaml` has all of it."
+    if recipe.training.only is not None:
+        facts["trained alone"] = recipe.training.only.replace("_", " ")
+    return facts
 
 
 def _source(source: Source) -> str:

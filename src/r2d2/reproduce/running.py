@@ -10,8 +10,8 @@ import torch
 from rich.console import Console
 
 from r2d2.training.callbacks import RECORDS
-from r2d2.training.recipe import Recipe
-from r2d2.training.run import RECIPE, train
+from r2d2.training.recipe import RECIPE, Recipe
+from r2d2.training.run import train
 
 
 class StoppedError(Exception):

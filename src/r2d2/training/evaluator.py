@@ -1,4 +1,5 @@
-"""What is measured at each evaluation of a run: held-out loss, PPPL on a sample, F1 against a treebank, some trees.
+"""What is measured at each evaluation of a run: held-out loss, PPPL on a sample, F1 against a treebank and, over words,
+the recall of some labels, some trees.
 
 A family that is no language model has no PPPL, and one that gives no trees has no F1. What an objective hides of the
 held-out sentences is the same at every evaluation of every run, so that losses can be compared.
@@ -19,13 +20,14 @@ from r2d2.data.batches import IGNORED_LABEL, group_by_length
 from r2d2.data.pieces import Pieces
 from r2d2.evaluation.parsing import predict_trees
 from r2d2.evaluation.pseudo_perplexity import average
-from r2d2.metrics import score_corpus
+from r2d2.metrics import score_corpus, score_recall
 from r2d2.training.families import Family
 from r2d2.training.objective import generator_for
 from r2d2.trees import Span, Tree
 
 TOKENS_A_BATCH = 2048
 SENTENCES_A_BATCH = 128
+WATCHED_LABELS = ("NP", "VP", "PP", "SBAR")
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,16 @@ class Evaluator:
             metrics |= {"pppl": pppl.macro, "micro_pppl": pppl.micro}
         if self.gold is not None:
             numbers = range(self.rank, len(self.gold.trees), self.processes)
-            predicted = self._gather(list(zip(numbers, self._parse(model, numbers), strict=True)))
-            report = score_corpus(self.gold.trees, [tree for _, tree in sorted(predicted, key=lambda pair: pair[0])])
+            numbered = self._gather(list(zip(numbers, self._parse(model, numbers), strict=True)))
+            predicted = [tree for _, tree in sorted(numbered, key=lambda pair: pair[0])]
+            report = score_corpus(self.gold.trees, predicted)
             metrics |= {"f1": report.sentence_f1, "corpus_f1": report.corpus_f1}
             if report.strict_sentence_f1 is not None:
                 metrics["strict_f1"] = report.strict_sentence_f1
+            if self.gold.protect_words:
+                recall = score_recall(self.gold.trees, predicted).stripped
+                known = {label: recall[label].percent for label in WATCHED_LABELS if label in recall}
+                metrics |= {f"recall_{label}": percent for label, percent in known.items() if percent is not None}
         if self.rank == 0 and self.watched:
             trees = predict_trees(model, [s.ids for s in self.watched], [s.spans for s in self.watched])
             self.show([tree.with_leaves(s.words) for tree, s in zip(trees, self.watched, strict=True)])

@@ -43,8 +43,8 @@ class Texts:
             ]
         if not source.path:
             raise InputError(f"a source of the format {source.format} must have a path")
-        options = {key: getattr(source, key) for key in ("headings", "prepare", "lower", "guide", "marks")}
-        return read_corpus(str(root / source.path), source.format, **options)
+        options = {key: getattr(source, key) for key in ("headings", "key", "prepare", "lower", "guide", "marks")}
+        return read_corpus(str(root / source.path), source.format, split=source.running, **options)
 
     def __iter__(self) -> Iterator[Content]:
         for part, limit in zip(self.parts, self.limits, strict=True):

@@ -1,13 +1,15 @@
 """A recipe: everything that defines a training run, as a YAML file with keys that can be changed on the command line.
 
-    r2d2 train recipes/wikitext2-small.yaml corpus.root=../data training.epochs=3
+    r2d2 train recipes/wikitext2-small.yaml corpus.root=../data training.steps=1000
 
-The sections below are the keys, with what they mean and their defaults. Paths are relative to `corpus.root`; that and
-`model.start_from` are relative to the folder the command runs in.
+The sections below are the keys, with what they mean and their defaults. Paths are relative to `corpus.root`; that,
+`model.start_from` and `model.embeddings` are relative to the folder the command runs in. On the command line `null`
+takes a key away: training.steps=null training.epochs=3.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +26,8 @@ from r2d2.training.fresh_starts import check_fresh_starts
 from r2d2.training.schedule import Schedule, check_schedule
 from r2d2.training.schema import build, to_plain, unknown_key
 
+RECIPE, EARLIER = "recipe.yaml", "recipes-before.yaml"  # as a run and a finished model keep them
+LIMITS = ("epochs", "steps", "minutes")
 SCHEDULED = ("m", "temperature", "merges", "guidance")
 Format = Literal["lines", "words", "text", "wikitext", "treebank", "jsonl", "grammar"]
 
@@ -41,6 +45,10 @@ class Source:
     """For the format grammar: which part."""
     headings: bool = False
     """For the format wikitext: keep headings."""
+    key: str = "text"
+    """For the format jsonl: the key that holds the text."""
+    running: bool = False
+    """For the format jsonl: the text is running text, to be cut into sentences."""
     prepare: str = "kim2019"
     """For the format treebank: which words are kept."""
     lower: bool = False
@@ -192,10 +200,11 @@ class Recipe:
     def __post_init__(self) -> None:
         check_threshold(self.model.m)
         training = self.training
-        limits = {f"training.{key}": getattr(training, key) for key in ("epochs", "steps", "minutes")}
+        limits = {f"training.{key}": getattr(training, key) for key in LIMITS}
         given = {key: value for key, value in limits.items() if value is not None}
         if len(given) != 1:
-            raise InputError(f"one of {', '.join(limits)} must be given, and no other: there are {len(given)}")
+            surplus = f": {', '.join(given)}; null takes one away" if given else ""
+            raise InputError(f"one of {', '.join(limits)} must be given, and no other: there are {len(given)}{surplus}")
         for key, value in given.items():
             if value <= 0:
                 raise InputError(f"{key} ({value}) must be above 0")
@@ -221,6 +230,8 @@ class Recipe:
         for key, count in (
             ("evaluation.every", self.evaluation.every),
             ("evaluation.times", 1 if self.evaluation.times is None else self.evaluation.times),
+            ("evaluation.treebank_sentences", self.evaluation.treebank_sentences),
+            ("corpus.valid_sentences", self.corpus.valid_sentences),
             ("checkpoints.every", self.checkpoints.every),
             ("checkpoints.keep_last", self.checkpoints.keep_last),
             ("training.accumulation", training.accumulation),
@@ -232,6 +243,11 @@ class Recipe:
         ):
             if count < 1:
                 raise InputError(f"{key} ({count}) must be at least 1")
+        if self.evaluation.pppl_sentences < 0:
+            raise InputError(f"evaluation.pppl_sentences ({self.evaluation.pppl_sentences}) must be at least 0")
+        keep = self.checkpoints
+        if keep.keep_best < keep.export.endswith("best"):
+            raise InputError(f"checkpoints.keep_best ({keep.keep_best}) must be at least 1 to export the {keep.export}")
         if not 0 <= self.model.dropout < 1:
             raise InputError(f"model.dropout ({self.model.dropout}) must be at least 0 and below 1")
         if len(training.adam_betas) != 2 or not all(0 <= beta < 1 for beta in training.adam_betas):
@@ -332,6 +348,8 @@ def read_recipe(path: Path, changes: list[str] | None = None) -> Recipe:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such recipe") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8") from None
     except yaml.YAMLError as error:
@@ -348,6 +366,20 @@ def read_recipe(path: Path, changes: list[str] | None = None) -> Recipe:
         raise InputError(f"{path}: {error}") from None
 
 
+def read_earlier_recipes(folder: Path) -> list[Recipe]:
+    """What a finished model was trained by before its own recipe, the first one first."""
+    path = folder / EARLIER
+    if not path.is_file():
+        return []
+    return [build(Recipe, values, str(path)) for values in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+
+
+def write_earlier_recipes(recipes: Sequence[Recipe], folder: Path) -> None:
+    """One YAML document after the other; nothing if there are none."""
+    if recipes:
+        (folder / EARLIER).write_text("---\n".join(recipe.to_yaml() for recipe in recipes), encoding="utf-8")
+
+
 def _apply(values: dict[str, Any], change: str) -> None:
     key, equals, text = change.partition("=")
     if not equals:
@@ -361,5 +393,7 @@ def _apply(values: dict[str, Any], change: str) -> None:
     for section in sections:
         if not isinstance(place.get(section), dict | type(None)):
             raise InputError(unknown_key(key, section, [name for name in place if isinstance(place[name], dict)]))
-        place = place.setdefault(section, {})
+        if place.get(section) is None:  # absent, or a heading with nothing below it
+            place[section] = {}
+        place = place[section]
     place[last] = value

@@ -5,13 +5,13 @@ run/tokenizer/       the pieces
 run/cache/           corpora in pieces
 run/checkpoint-N/    sealed checkpoints
 run/metrics.jsonl    every figure logged;  run/tensorboard/ the same as curves;  run/trees.txt trees at evaluations
-run/model/           the finished model with its tokenizer
+run/model/           the finished model with its tokenizer and recipe, and the recipes of the models it goes on from
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +33,13 @@ from r2d2.training.checkpoints import WEIGHTS, average_weights, best_of, find_ch
 from r2d2.training.evaluator import Evaluator, spread
 from r2d2.training.material import Texts, lengths_of, make_gold, make_pieces, make_watched
 from r2d2.training.models import new_model
-from r2d2.training.recipe import Recipe, read_recipe
+from r2d2.training.recipe import RECIPE, Recipe, read_earlier_recipes, read_recipe, write_earlier_recipes
 from r2d2.training.schema import to_plain
 from r2d2.training.trainer import TOKENIZER, R2D2Trainer
 from r2d2.trees import Tree, draw
 from r2d2.writing import claimed, new_file, new_folder
 
-RECIPE, MODEL, TREES = "recipe.yaml", "model", "trees.txt"
+MODEL, TREES = "model", "trees.txt"
 SHARDERS = ("FSDP", "DEEPSPEED", "MEGATRON_LM")  # as accelerate's launcher tells its processes
 
 
@@ -100,6 +100,7 @@ def _train(recipe: Recipe, run: Path, resume: bool, console: Console, processes:
                 say(f"  {name:12} F1 {report.sentence_f1:5.2f}   strict {strict:5.2f}")
         set_seed(recipe.seed)
         model = new_model(recipe, pieces)
+        earlier = [] if recipe.model.start_from is None else recipes_of(Path(recipe.model.start_from))
     except InputError:
         if processes.is_main_process and not resume:
             shutil.rmtree(run)  # made for this run a moment ago: what is wrong can be mended and tried again
@@ -138,7 +139,7 @@ def _train(recipe: Recipe, run: Path, resume: bool, console: Console, processes:
         return Outcome(False, step, None, processes.is_main_process)
     processes.wait_for_everyone()
     if processes.is_main_process:
-        export(recipe, run, pieces)
+        export(recipe, run, pieces, earlier)
     processes.wait_for_everyone()
     return Outcome(True, step, run / MODEL, processes.is_main_process)
 
@@ -188,8 +189,8 @@ def checkpoint_step(folder: Path | None) -> int:
     return 0 if folder is None else int(folder.name.removeprefix("checkpoint-"))
 
 
-def export(recipe: Recipe, run: Path, pieces: Pieces) -> None:
-    """Write the finished model: a checkpoint's weights, or the mean of several, with the tokenizer."""
+def export(recipe: Recipe, run: Path, pieces: Pieces, earlier: Sequence[Recipe]) -> None:
+    """Write the finished model: a checkpoint's weights, or the mean of several, with the tokenizer and all recipes."""
     section = recipe.checkpoints
     good, _ = find_checkpoints(run)
     if section.export.endswith("best"):
@@ -202,6 +203,13 @@ def export(recipe: Recipe, run: Path, pieces: Pieces) -> None:
         write_weights(average_weights(chosen), folder / WEIGHTS)
         pieces.save(folder)
         shutil.copy(run / RECIPE, folder)
+        write_earlier_recipes(earlier, folder)
+
+
+def recipes_of(model: Path) -> list[Recipe]:
+    """What a finished model was trained by, as far as that is known, the first recipe first."""
+    own = [read_recipe(model / RECIPE)] if (model / RECIPE).is_file() else []
+    return [*read_earlier_recipes(model), *own]
 
 
 def _pieces(recipe: Recipe, texts: Texts, root: Path, run: Path) -> Pieces:

@@ -19,7 +19,7 @@ def shipped_recipes() -> dict[str, Path]:
 def find_recipe(name: str) -> Path:
     """A recipe by its path, or by its name if it is one of ours."""
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") or path.exists():
+    if path.suffix in (".yaml", ".yml") or path.is_file():
         return path
     recipes = shipped_recipes()
     if name in recipes:
