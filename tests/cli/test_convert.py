@@ -1,19 +1,22 @@
-"""`r2d2 convert` as a user runs it, in a process of its own."""
+"""`r2d2 convert`, once in a process of its own."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from cli.conftest import Command
 from r2d2 import Parser
 from r2d2.model import R2D2ForBidirectionalLM
 
+Convert = Callable[..., tuple[int, str, str]]
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
@@ -30,40 +33,45 @@ def release(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def convert(
-    folder: Path, checkpoint: str, config: str = "config.json", out: str = "out", options: tuple[str, ...] = ()
-) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "r2d2", "convert", checkpoint, "--config", config, "--out", out, *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture
+def convert(release: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> Convert:
+    monkeypatch.chdir(release)
+
+    def call(checkpoint: str, config: str = "config.json", out: str = "out", options: tuple[str, ...] = ()):
+        return command("convert", checkpoint, "--config", config, "--out", out, *options)
+
+    return call
 
 
-@pytest.mark.parametrize("checkpoint", ["model.safetensors", "model.bin"])
-def test_a_converted_model_gives_the_golden_loss(release: Path, checkpoint: str) -> None:
-    done = convert(release, checkpoint)
-    assert done.returncode == 0, done.stderr
-    assert "m = 4" in done.stdout
+@pytest.mark.parametrize(("checkpoint", "process_of_its_own"), [("model.safetensors", False), ("model.bin", True)])
+def test_a_converted_model_gives_the_golden_loss(
+    release: Path, convert: Convert, checkpoint: str, process_of_its_own: bool
+) -> None:
+    if process_of_its_own:
+        words = ["convert", checkpoint, "--config", "config.json", "--out", "out"]
+        done = subprocess.run([sys.executable, "-m", "r2d2", *words], cwd=release, capture_output=True, text=True)
+        code, output, errors = done.returncode, done.stdout, done.stderr
+    else:
+        code, output, errors = convert(checkpoint)
+    assert code == 0, errors
+    assert "m = 4" in output
     model = R2D2ForBidirectionalLM.from_pretrained(release / "out").eval()
     tensors = load_file(GOLDEN / "m4.safetensors")
     ids = tensors["input_ids"]
     torch.testing.assert_close(model(ids, tensors["attention_mask"], labels=ids).loss, tensors["loss"])
 
 
-def test_with_its_vocabulary_a_converted_model_parses(release: Path) -> None:
+def test_with_its_vocabulary_a_converted_model_parses(release: Path, convert: Convert) -> None:
     entries = ["[PAD]", "[UNK]", *(f"[unused{number}]" for number in range(1, 10)), "[CLS]", "[MASK]"]
     entries[4], entries[5], entries[7] = "[BOS]", "[EOS]", "[SUM]"
     entries += ["the", "dog", "barks", *(f"word{number}" for number in range(44))]
     (release / "vocab.txt").write_text("\n".join(entries) + "\n")
-    done = convert(release, "model.bin", options=("--vocab", "vocab.txt"))
-    assert done.returncode == 0, done.stderr
+    code, _, errors = convert("model.bin", options=("--vocab", "vocab.txt"))
+    assert code == 0, errors
     parsed = Parser.from_pretrained(release / "out").parse("the dog barks")
     assert parsed.tree.leaves == ("the", "dog", "barks")
 
-    bare = convert(release, "model.bin", out="bare")
-    assert "no tokenizer" in bare.stdout
+    assert "no tokenizer" in convert("model.bin", out="bare")[1]
     (release / "short.txt").write_text("\n".join(entries[:-1]) + "\n")
     entries[11], entries[13] = entries[13], entries[11]
     (release / "moved.txt").write_text("\n".join(entries) + "\n")
@@ -72,8 +80,8 @@ def test_with_its_vocabulary_a_converted_model_parses(release: Path) -> None:
         "moved.txt": "moved.txt: cls_token_id would be 13, and is 11 in the configuration",
         "absent.txt": "absent.txt: no such file",
     }.items():
-        wrong = convert(release, "model.bin", out="wrong", options=("--vocab", vocabulary))
-        assert (wrong.returncode, wrong.stderr.strip()) == (2, f"error: {message}")
+        code, _, errors = convert("model.bin", out="wrong", options=("--vocab", vocabulary))
+        assert (code, errors.strip()) == (2, f"error: {message}")
         assert not (release / "wrong").exists()
 
 
@@ -90,7 +98,9 @@ def test_with_its_vocabulary_a_converted_model_parses(release: Path) -> None:
         ({"checkpoint": "model.bin", "config": "small.json"}, "parameter embedding.weight has shape (60, 16)"),
     ],
 )
-def test_wrong_input_is_one_line_and_leaves_nothing(release: Path, arguments: dict, message: str) -> None:
+def test_wrong_input_is_one_line_and_leaves_nothing(
+    release: Path, convert: Convert, arguments: dict, message: str
+) -> None:
     (release / "broken.json").write_text('{"vocab_size":\n')
     (release / "broken.bin").write_bytes(b"not a checkpoint")
     (release / "broken.safetensors").write_bytes(b"not a checkpoint")
@@ -98,8 +108,8 @@ def test_wrong_input_is_one_line_and_leaves_nothing(release: Path, arguments: di
     small = json.loads((release / "config.json").read_text()) | {"vocab_size": 50}
     (release / "small.json").write_text(json.dumps(small))
     before = sorted(path.name for path in release.iterdir())
-    done = convert(release, **arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1, "no traceback"
+    code, _, errors = convert(**arguments)
+    assert code == 2
+    assert message in errors
+    assert len(errors.splitlines()) == 1, "no traceback"
     assert sorted(path.name for path in release.iterdir()) == before
