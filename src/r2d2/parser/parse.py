@@ -36,8 +36,8 @@ class Constituent(NamedTuple):
     """A node of the tree over two leaves or more.
 
     `start` and `end` count leaves, `characters` counts characters, both half-open. `log_p` is the logarithm of p, the
-    probability of its own composition step; `log_p_tree` that of p~, the probability of its whole subtree, where each
-    phrase at the end of the sentence counts more if the model has a right bias. `margin` is how much log p~ of its best
+    probability of its own composition step; `log_p_tree` that of p~, the probability of its whole subtree, with what
+    the model reads trees with beside p: a span scorer's log-odds, a right bias. `margin` is how much log p~ of its best
     split is above that of the next best; None where it could be split in one way only.
     """
 
