@@ -196,14 +196,21 @@ def test_pruning_reads_the_scorer_and_probabilities_stay_the_models() -> None:
 
 
 @torch.no_grad()
-def test_what_prefixes_share_is_pruned_alike() -> None:
+def test_parts_of_sentences_are_pruned_by_p() -> None:
+    """As the language model reads them: PPPL is that of the model without its scorer."""
     ids, _ = batch([12])
     prefixes = torch.zeros(12, 12, dtype=torch.long)
     for n in range(1, 13):
         prefixes[n - 1, :n] = ids[0, :n]
     mask = (prefixes > 0).long()
     model = scoring(2).eval().model
-    torch.testing.assert_close(model.encode_sharing(prefixes, mask, m=3).root, model(prefixes, mask, m=3).root)
+    assert model.span_scorer is not None
+    for parameter in model.span_scorer.parameters():  # strong opinions
+        torch.nn.init.normal_(parameter)
+    shared, pruned_otherwise = model.encode_sharing(prefixes, mask, m=3).root, model(prefixes, mask, m=3).root
+    model.span_scorer = None
+    torch.testing.assert_close(shared, model(prefixes, mask, m=3).root)
+    assert (shared - pruned_otherwise).abs().max() > 1e-2
 
 
 def test_merges_follow_a_scorer_that_has_learnt() -> None:

@@ -13,6 +13,7 @@ import r2d2
 from oracle import TreeInduction
 from parser.samples import TEXTS, tiny_parser
 from r2d2.errors import InputError
+from r2d2.model import products
 from r2d2.parser import Parse, Parser, Words
 from r2d2.trees import read_brackets, tree_from_json
 
@@ -133,6 +134,12 @@ class TestBatches:
             assert_alike(tiny_parser(tokens_a_batch=tokens).parse(TEXTS, level=level), expected)
         backwards = tiny_parser(tokens_a_batch=1000).parse(TEXTS[::-1], level=level)
         assert_alike(backwards[::-1], expected)
+
+    @pytest.mark.skipif(products.native is None, reason="no products in C here")
+    def test_the_model_that_comes_with_r2d2_gives_the_same_bits_in_any_batch(self) -> None:
+        parser = Parser.from_pretrained("english-small")
+        assert parser.engine.model.config.span_scorer_size > 0
+        assert [parser.parse(text) for text in TEXTS] == parser.parse(TEXTS)
 
     def test_batches_stay_under_the_budget(self) -> None:
         parser = tiny_parser(tokens_a_batch=30)

@@ -134,9 +134,10 @@ def test_going_on_from_a_model_with_new_text_and_a_fresh_schedule(run: Path, tmp
 
 
 def test_sentences_of_json_lines_are_those_of_lines(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("".join(f"{sentence}.\n" for sentence in SENTENCES))
-    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps({'said': f'{one}.'})}\n" for one in SENTENCES))
-    (tmp_path / "b.jsonl").write_text(f"{json.dumps({'said': ' '.join(f'{one}.' for one in SENTENCES)})}\n")
+    written = [f"{sentence.capitalize()}." for sentence in SENTENCES]
+    (tmp_path / "a.txt").write_text("".join(f"{one}\n" for one in written))
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps({'said': one})}\n" for one in written))
+    (tmp_path / "b.jsonl").write_text(f"{json.dumps({'said': ' '.join(written)})}\n")
     lines, *others = (
         list(Texts([build(Source, source)], tmp_path, 0))
         for source in (
@@ -145,7 +146,7 @@ def test_sentences_of_json_lines_are_those_of_lines(tmp_path: Path) -> None:
             {"path": "b.jsonl", "format": "jsonl", "key": "said", "running": True},
         )
     )
-    assert [one.content for one in lines] == [f"{sentence}." for sentence in SENTENCES]
+    assert [one.content for one in lines] == written
     for other in others:
         assert [one.content for one in other] == [one.content for one in lines]
 

@@ -188,22 +188,19 @@ class R2D2Model(R2D2PreTrainedModel):
         self, input_ids: Int[Tensor, "b n"], attention_mask: Tensor | None = None, m: Threshold | None = None
     ) -> R2D2Output:
         """Root vectors without sampling, where sentences are expected to have much in common, such as the prefixes of
-        one sentence: what they share is computed once. The chart is there for its count of compositions."""
+        one sentence: what they share is computed once. The chart is there for its count of compositions.
+
+        Pruning goes by p, even if there is a span scorer: it has learnt whole sentences, and what it says of a part
+        depends on where that ends, so that neighbours would have little in common.
+        """
         lengths = check_input(input_ids, attention_mask, self.config.vocab_size)
         make = self._make_values(self.config.temperature)
-        logits = self.score_spans(input_ids, lengths)
 
         def make_distinct(names: Tensor, capacity: int) -> CellValues:
             return make(self.composition.leaves(self.embedding(names)), capacity)
 
         shared = partial(SharedValues, make_values=make_distinct)
-        chart = induce_values(
-            input_ids.unsqueeze(-1),
-            lengths,
-            shared,
-            self.config.m if m is None else m,
-            merge_scores=None if logits is None else logits.log_p,
-        )
+        chart = induce_values(input_ids.unsqueeze(-1), lengths, shared, self.config.m if m is None else m)
         return R2D2Output(root=chart.roots(), chart=chart)
 
     def _make_values(self, temperature: float) -> MakeValues:
